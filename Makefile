@@ -1,0 +1,67 @@
+# The short names of the things one does here; `make help` lists them. CMakePresets.json holds the builds behind them.
+
+JOBS ?= $(shell nproc)
+FUZZ_RUNS ?= 2000000
+BUILT = cmake --build --preset
+CTEST = ctest -j $(JOBS) --preset
+# Thread sanitizer cannot live with some kernels' address space randomisation.
+FIXED_ADDRESSES := $(shell setarch -R true 2>/dev/null && echo setarch -R)
+MAKEFLAGS += --no-print-directory
+
+.PHONY: help setup build data demo test test-asan test-tsan test-asan-core test-tsan-core fuzz format format-check \
+        check-layers header-check bench clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+setup:  ## install what is missing (Debian packages)
+	@tools/setup
+
+build: setup  ## build everything; the programs are in build/bin/
+	@cmake --preset release
+	@$(BUILT) release -j $(JOBS)
+
+demo: build  ## run the paper's toy experiment and draw its two figures
+	@mkdir -p build/demo
+	@build/bin/fedep toy --figure build/demo/toy
+	@printf '\nThe figures to open:\n'
+	@ls build/demo/toy-*.svg | sed 's/^/  /'
+
+test: build data header-check $(if $(filter true,$(CI)),test-asan-core test-tsan-core)  ## build and run all tests (with CI=true also the core folders' sanitizers)
+	@$(CTEST) release
+
+test-asan test-asan-core test-tsan test-tsan-core: test-%: setup
+	@cmake --preset $*
+	@$(BUILT) $* -j $(JOBS)
+	@$(FIXED_ADDRESSES) $(CTEST) $*
+
+test-asan:  ## all tests under the address and undefined-behaviour sanitizers
+test-tsan:  ## all tests under the thread sanitizer (TSAN_OPTIONS=ignore_noninstrumented_modules=1 from the preset)
+
+fuzz: setup  ## two million inputs to the byte format's reader
+	@cmake --preset fuzz
+	@$(BUILT) fuzz -j $(JOBS) --target record_fuzz
+	@mkdir -p build-fuzz/corpus
+	@build-fuzz/bin/record_fuzz -runs=$(FUZZ_RUNS) -max_len=4096 -artifact_prefix=build-fuzz/ build-fuzz/corpus
+
+# Tests that need real data skip where there is none.
+data: setup  ## unpack the data sets beside the checkout, if there are some, into build/data
+	@if [ -x ../shared/data/unpack ]; then tools/unpack_data >/dev/null; fi
+
+format:  ## rewrite all C++ files as .clang-format says
+	@tools/format
+
+format-check: setup  ## name the files that `make format` would change
+	@tools/format --check
+
+check-layers:  ## name every include that the layers forbid
+	@tools/check_layers.py
+
+header-check: build  ## compile every header alone
+	@$(BUILT) release -j $(JOBS) --target header_check
+
+bench: build  ## the micro benchmarks
+	@build/bin/fedep_bench_micro
+
+clean:  ## remove everything built
+	@rm -rf build build-*

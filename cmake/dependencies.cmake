@@ -1,0 +1,67 @@
+# Everything comes from the system (tools/setup installs it on Debian) or from CMAKE_PREFIX_PATH.
+
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(tomlplusplus REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(Eigen3 REQUIRED NO_MODULE)
+
+# xxHash is used inline, from its header alone.
+find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
+add_library(xxhash INTERFACE)
+target_include_directories(xxhash SYSTEM INTERFACE ${XXHASH_INCLUDE_DIR})
+
+# Files of data sets, and the matrix products of models.
+find_package(HDF5 REQUIRED COMPONENTS C)
+find_package(SQLite3 REQUIRED)
+find_package(ZLIB REQUIRED)
+find_library(OPENBLAS_LIBRARY openblas REQUIRED)
+find_path(OPENBLAS_INCLUDE_DIR NAMES cblas-openblas.h REQUIRED)
+add_library(openblas INTERFACE)
+target_include_directories(openblas SYSTEM INTERFACE ${OPENBLAS_INCLUDE_DIR})
+target_link_libraries(openblas INTERFACE ${OPENBLAS_LIBRARY})
+
+if(FEDEP_BUILD_TESTS)
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  if(FEDEP_GOOGLETEST_SOURCE)
+    set(INSTALL_GTEST OFF)
+    add_subdirectory(${FEDEP_GOOGLETEST_SOURCE} googletest EXCLUDE_FROM_ALL SYSTEM)
+    foreach(target gtest gtest_main gmock)
+      target_compile_options(${target} PRIVATE -w)
+    endforeach()
+  else()
+    find_package(GTest REQUIRED)
+  endif()
+  include(GoogleTest)
+endif()
+if(FEDEP_BUILD_BENCH)
+  find_package(benchmark REQUIRED)
+endif()
+
+if(FEDEP_WITH_CUDA)
+  if(NOT FEDEP_WITH_TORCH)
+    message(FATAL_ERROR "FEDEP_WITH_CUDA needs FEDEP_WITH_TORCH=ON")
+  endif()
+  set(CMAKE_CUDA_STANDARD 17)
+  enable_language(CUDA)
+endif()
+
+if(FEDEP_WITH_TORCH)
+  find_package(Torch REQUIRED)
+  # Older wheels of torch carry the old std::string; then all of us must.
+  separate_arguments(torch_flags UNIX_COMMAND "${TORCH_CXX_FLAGS}")
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:${torch_flags}>")
+
+  # torch/torch.h takes many seconds to read: read once here, reused by every target with torch files.
+  file(WRITE ${PROJECT_BINARY_DIR}/torch_header.cpp "// Owns the precompiled torch/torch.h.\n")
+  add_library(fedep_torch_header OBJECT ${PROJECT_BINARY_DIR}/torch_header.cpp)
+  target_link_libraries(fedep_torch_header PUBLIC ${TORCH_LIBRARIES})
+  target_include_directories(fedep_torch_header SYSTEM PUBLIC ${TORCH_INCLUDE_DIRS})
+  target_precompile_headers(fedep_torch_header PRIVATE <torch/torch.h>)
+endif()
+
+if(FEDEP_WITH_GRPC)
+  find_package(Protobuf REQUIRED)
+  find_package(gRPC REQUIRED)
+endif()

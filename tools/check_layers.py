@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Fails on an include that the layers forbid, and on a file that no CMakeLists.txt names.
+
+    tools/check_layers.py [ROOT]        exit code 0: all is well; 1: each finding as file:line: what
+
+Dependencies point one way. The tables below are the rule; whoever needs a new row argues for it in review.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+# Folder of fedep/ -> the other folders of fedep/ whose headers it may include.
+LAYERS = {
+    "random": "",
+    "message": "random",
+    "algorithm": "message",
+    "optim": "message",
+    "metric": "message",
+    "privacy": "random message",
+    "config": "message algorithm optim",
+    "round": "random message algorithm optim metric privacy config",
+    "model": "random message config data",
+    "data": "random message config",
+    "inference": "random message algorithm config model data round",
+    "sim": "random message algorithm optim metric config round model data inference",
+    "net": "random message algorithm optim metric privacy config round",
+    "page": "message metric config round",
+}
+
+# Unit tests may draw random messages, whatever their folder.
+TESTS_ALSO = "random message"
+
+# These stand above all folders of fedep/ and may include any of them, and their own headers.
+ABOVE = ["app", "bench", "example", "test"]
+
+# Pattern of an outside header -> the folders that may include it.
+OUTSIDE = {
+    r"(torch|ATen|c10|caffe2)/": "model data inference sim app bench example test",
+    r"(cuda|cublas|cudnn|cub/|nvtx)": "sim",
+    r"(grpc|grpcpp)/|grpc\+\+/": "net app",
+    r"google/protobuf/": "net",
+    r"CLI/": "app",
+    r"Eigen/": "message algorithm data inference sim app bench example test",
+    r"toml\+\+/|toml\.hpp": "config",
+    r"nlohmann/": "config metric round data sim net page app bench test",
+    r"xxhash\.h": "random message round data",
+    r"(hdf5|H5\w*|sqlite3|zlib)\.h": "data",
+    r"(cblas|cblas-openblas|openblas_config)\.h": "data model inference sim bench",
+    r"benchmark/": "bench",
+}
+
+SUFFIXES = {".h", ".cpp", ".cu", ".cuh"}
+INCLUDE = re.compile(r'^\s*#\s*include\s*(?:<([^>]+)>|"([^"]+)")')
+
+
+def forbidden(folder, is_test, quoted, header):
+    """Why `folder` may not include `header`, or None."""
+    first, _, rest = header.partition("/")
+    if first == "fedep":
+        other = rest.partition("/")[0]
+        if other not in LAYERS:
+            return f"there is no folder fedep/{other} in the layer table"
+        allowed = [folder, *LAYERS.get(folder, "").split(), *(TESTS_ALSO.split() if is_test else [])]
+        if folder in ABOVE or other in allowed:
+            return None
+        return f"{folder} may not include {header}; it may include: {LAYERS[folder] or 'no other folder'}"
+    if first in ABOVE and rest:
+        return None if first == folder else f"{folder} may not include {header}: {first} is not a library"
+    for pattern, folders in OUTSIDE.items():
+        if re.match(pattern, header):
+            return None if folder in folders.split() else f"{folder} may not include {header}; {folders} may"
+    if re.match(r"(gtest|gmock)/", header):
+        return None if is_test or folder == "test" else f"{header} belongs into a _test.cpp"
+    if quoted:
+        return f'"{header}" is not a path from the root of the repository, such as "fedep/message/check.h"'
+    return None
+
+
+def check_file(root, path, folder):
+    is_test = path.stem.endswith("_test")
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        if match := INCLUDE.match(line):
+            if why := forbidden(folder, is_test, match[2] is not None, match[1] or match[2]):
+                yield f"{path.relative_to(root)}:{number}: {why}"
+
+
+def check_listed(root, path, folder_path):
+    """A source or test that no list names would silently be neither built nor run."""
+    lists = folder_path / "CMakeLists.txt"
+    name = path.relative_to(folder_path).as_posix()
+    if not lists.is_file() or not re.search(rf"(?<![\w./-]){re.escape(name)}(?![\w./-])", lists.read_text()):
+        yield f"{path.relative_to(root)}:1: not named in {lists.relative_to(root)}"
+
+
+def check_tree(root):
+    folders = {path.name: path for path in sorted(root.glob("fedep/*")) if path.is_dir()}
+    for name in folders.keys() - LAYERS.keys():
+        yield f"fedep/{name}:1: there is no folder {name} in the layer table"
+    folders |= {name: root / name for name in ABOVE}
+    for folder, folder_path in folders.items():
+        if folder not in LAYERS and folder not in ABOVE:
+            continue
+        for path in sorted(p for p in folder_path.rglob("*") if p.suffix in SUFFIXES):
+            yield from check_file(root, path, folder)
+            yield from check_listed(root, path, folder_path)
+
+
+def main():
+    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent
+    findings = list(check_tree(root))
+    print("\n".join(findings) if findings else "every include follows the layers")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
