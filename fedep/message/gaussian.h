@@ -1,0 +1,197 @@
+// A message: a mean-field Gaussian in natural coordinates,
+//
+//   q(theta) ∝ exp( eta·theta - ½ Σ_i lambda_i theta_i² ),     mean = eta / lambda,  variance = 1 / lambda.
+//
+// Multiplying densities adds (eta, lambda), dividing subtracts, raising to a power scales (Guo+23 Sec. 2.2.1,
+// footnote). lambda may be zero or negative in factors and deltas: those are messages too, only not proper
+// distributions. What needs a proper one (mean, variance, KL, entropy, sampling) checks and throws.
+//
+//   using Q = Gaussian<HostVector<double>>;
+//   const Q cavity = quotient(global, factor);
+//   if (is_proper(cavity)) use(mean(cavity));
+//
+// lambda is one number (isotropic family: it alone travels beside eta) or a vector (diagonal family). Mixing the
+// two gives a diagonal message.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <numbers>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "fedep/message/check.h"
+#include "fedep/message/host_vector.h"
+#include "fedep/message/storage.h"
+
+namespace fedep {
+
+enum class Family { isotropic, diagonal };
+
+template <Storage V>
+class Gaussian {
+ public:
+  using Scalar = typename V::Scalar;
+
+  Gaussian() : lambda_(Scalar(0)) {}
+  Gaussian(V eta, Scalar lambda) : eta_(std::move(eta)), lambda_(lambda) {}
+  Gaussian(V eta, V lambda) : eta_(std::move(eta)), lambda_(std::move(lambda)) {
+    check_same_size("Gaussian", "lambda", eta_.size(), lambda_vector().size());
+  }
+
+  std::size_t size() const { return eta_.size(); }
+  Family family() const { return lambda_.index() == 0 ? Family::isotropic : Family::diagonal; }
+  bool isotropic() const { return family() == Family::isotropic; }
+
+  const V& eta() const { return eta_; }
+  V& eta() { return eta_; }
+  Scalar lambda_scalar() const { return std::get<Scalar>(lambda_); }
+  Scalar& lambda_scalar() { return std::get<Scalar>(lambda_); }
+  const V& lambda_vector() const { return std::get<V>(lambda_); }
+  V& lambda_vector() { return std::get<V>(lambda_); }
+  // The diagonal written out, whichever family this is.
+  V lambda_full() const {
+    return isotropic() ? constant_like(eta_, lambda_scalar()) : lambda_vector();
+  }
+
+  // lambda as it is stored and sent: one element (isotropic) or size() of them. Host memory only.
+  std::span<const Scalar> lambda_span() const {
+    return isotropic() ? std::span<const Scalar>(&std::get<Scalar>(lambda_), 1)
+                       : lambda_vector().span();
+  }
+  std::span<Scalar> lambda_span() {
+    return isotropic() ? std::span<Scalar>(&std::get<Scalar>(lambda_), 1) : lambda_vector().span();
+  }
+
+  bool operator==(const Gaussian&) const = default;
+
+ private:
+  V eta_;
+  std::variant<Scalar, V> lambda_;
+};
+
+// The type of every message that a round moves about: float32 in main memory.
+using Message = Gaussian<HostVector<float>>;
+
+template <Storage V>
+Gaussian<V> flat_like(const V& shape, Family family) {
+  V zero = constant_like(shape, typename V::Scalar(0));
+  if (family == Family::isotropic) return {std::move(zero), typename V::Scalar(0)};
+  V lambda = zero;
+  return {std::move(zero), std::move(lambda)};
+}
+
+template <Storage V>
+Gaussian<V> from_mean(const V& mean, typename V::Scalar lambda) {
+  return {lambda * mean, lambda};
+}
+
+template <Storage V>
+Gaussian<V> from_mean(const V& mean, V lambda) {
+  V eta = lambda * mean;
+  return {std::move(eta), std::move(lambda)};
+}
+
+template <Storage V>
+Gaussian<V> to_diagonal(const Gaussian<V>& q) {
+  return {q.eta(), q.lambda_full()};
+}
+
+template <Storage V>
+Gaussian<V> product(const Gaussian<V>& a, const Gaussian<V>& b) {
+  V eta = a.eta() + b.eta();
+  if (a.isotropic() && b.isotropic()) {
+    return {std::move(eta), typename V::Scalar(a.lambda_scalar() + b.lambda_scalar())};
+  }
+  return {std::move(eta), a.lambda_full() + b.lambda_full()};
+}
+
+template <Storage V>
+Gaussian<V> quotient(const Gaussian<V>& a, const Gaussian<V>& b) {
+  V eta = a.eta() - b.eta();
+  if (a.isotropic() && b.isotropic()) {
+    return {std::move(eta), typename V::Scalar(a.lambda_scalar() - b.lambda_scalar())};
+  }
+  return {std::move(eta), a.lambda_full() - b.lambda_full()};
+}
+
+template <Storage V>
+Gaussian<V> power(const Gaussian<V>& q, typename V::Scalar exponent) {
+  V eta = exponent * q.eta();
+  if (q.isotropic()) return {std::move(eta), typename V::Scalar(exponent * q.lambda_scalar())};
+  return {std::move(eta), exponent * q.lambda_vector()};
+}
+
+template <Storage V>
+bool is_finite(const Gaussian<V>& q) {
+  return all_finite(q.eta()) &&
+         (q.isotropic() ? std::isfinite(q.lambda_scalar()) : all_finite(q.lambda_vector()));
+}
+
+// Smallest precision of any coordinate; NaN if one is NaN.
+template <Storage V>
+double min_precision(const Gaussian<V>& q) {
+  return q.isotropic() ? double(q.lambda_scalar()) : min_value(q.lambda_vector());
+}
+
+// A distribution that can be normalised: every precision positive, everything finite.
+template <Storage V>
+bool is_proper(const Gaussian<V>& q) {
+  return min_precision(q) > 0 && is_finite(q);
+}
+
+template <Storage V>
+void check_proper(std::string_view function, std::string_view name, const Gaussian<V>& q) {
+  if (!is_finite(q)) {
+    throw InputError(fmt::format("{}: {} must be finite, but has NaN or infinity", function, name));
+  }
+  if (const double least = min_precision(q); !(least > 0)) {
+    fail(function, fmt::format("every precision of {}", name), "positive",
+         fmt::format("{} at its smallest", least));
+  }
+}
+
+template <Storage V>
+V mean(const Gaussian<V>& q) {
+  check_proper("mean", "message", q);
+  return q.isotropic() ? q.eta() / q.lambda_scalar() : q.eta() / q.lambda_vector();
+}
+
+template <Storage V>
+V variance(const Gaussian<V>& q) {
+  check_proper("variance", "message", q);
+  return constant_like(q.eta(), typename V::Scalar(1)) / q.lambda_full();
+}
+
+// H(q) = ½ Σ_i log(2πe / lambda_i), in nats.
+template <Storage V>
+double entropy(const Gaussian<V>& q) {
+  check_proper("entropy", "message", q);
+  const double d = double(q.size());
+  const double log_lambda =
+      q.isotropic() ? d * std::log(double(q.lambda_scalar())) : sum(log(q.lambda_vector()));
+  return 0.5 * (d * std::log(2 * std::numbers::pi * std::numbers::e) - log_lambda);
+}
+
+// KL(q ‖ p) = ½ Σ_i [ r_i - 1 - log r_i + lambda^p_i (mean^q_i - mean^p_i)² ],  r_i = lambda^p_i / lambda^q_i.
+template <Storage V>
+double kl(const Gaussian<V>& q, const Gaussian<V>& p) {
+  check_proper("kl", "first message", q);
+  check_proper("kl", "second message", p);
+  check_same_size("kl", "second message", q.size(), p.size());
+  const V ratio = p.lambda_full() / q.lambda_full();
+  const V gap = mean(q) - mean(p);
+  return 0.5 * (sum(ratio) - double(q.size()) - sum(log(ratio)) + dot(p.lambda_full() * gap, gap));
+}
+
+// theta = mean + noise / sqrt(lambda), where the caller draws the standard normal noise.
+template <Storage V>
+V sample(const Gaussian<V>& q, const V& noise) {
+  check_proper("sample", "message", q);
+  check_same_size("sample", "noise", q.size(), noise.size());
+  return mean(q) + noise * sqrt(variance(q));
+}
+
+}  // namespace fedep
