@@ -1,0 +1,188 @@
+#include "fedep/algorithm/algorithm.h"
+
+#include <cmath>
+
+#include <Eigen/Dense>
+#include <gtest/gtest.h>
+
+#include "fedep/algorithm/cavity.h"
+#include "fedep/algorithm/damping.h"
+#include "fedep/algorithm/fed_avg.h"
+#include "fedep/algorithm/fed_ep.h"
+#include "fedep/algorithm/fed_pa.h"
+#include "fedep/random/stream.h"
+
+namespace fedep {
+namespace {
+
+using V = HostVector<double>;
+using Q = Gaussian<V>;
+
+V random_vector(std::size_t d, std::uint32_t step) {
+  Stream stream({.seed = 5, .step = step});
+  V v(d);
+  for (double& x : v.span()) x = stream.normal();
+  return v;
+}
+
+Q random_message(std::size_t d, std::uint32_t step) {
+  const V v = random_vector(d, 100 + step);
+  return {random_vector(d, step), v * v + 0.5};
+}
+
+void expect_near(const Q& a, const Q& b, double tolerance = 1e-12) {
+  const V la = a.lambda_full(), lb = b.lambda_full();
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    EXPECT_NEAR(a.eta()[i], b.eta()[i], tolerance);
+    EXPECT_NEAR(la[i], lb[i], tolerance);
+  }
+}
+
+TEST(FedPa, DeltaEqualsTheDenseSolve) {
+  for (const std::size_t d : {1u, 3u, 20u}) {
+    for (const std::size_t l : {1u, 2u, 5u, 12u}) {
+      for (const double rho : {0.01, 0.1, 1.0, 10.0}) {
+        std::vector<V> samples;
+        for (std::size_t t = 0; t < l; ++t) samples.push_back(random_vector(d, std::uint32_t(t)));
+        const V initial = random_vector(d, 99);
+        Eigen::MatrixXd x(d, l);
+        for (std::size_t t = 0; t < l; ++t) {
+          for (std::size_t i = 0; i < d; ++i) x(i, t) = samples[t][i];
+        }
+        const Eigen::VectorXd average = x.rowwise().mean();
+        const Eigen::MatrixXd centred = x.colwise() - average;
+        const double shrink = 1 / (1 + double(l - 1) * rho);
+        Eigen::MatrixXd sigma = shrink * Eigen::MatrixXd::Identity(d, d);
+        if (l > 1) sigma += (1 - shrink) / double(l - 1) * centred * centred.transpose();
+        Eigen::VectorXd gap(d);
+        for (std::size_t i = 0; i < d; ++i) gap[i] = average[i] - initial[i];
+        const Eigen::VectorXd expected = sigma.ldlt().solve(gap);
+        const V delta = posterior_delta(std::span<const V>(samples), initial, rho);
+        for (std::size_t i = 0; i < d; ++i) {
+          EXPECT_NEAR(delta[i], expected[i], 1e-10 * (1 + expected.norm()));
+        }
+      }
+    }
+  }
+}
+
+TEST(FedPa, WithRhoZeroItIsTheMeanMinusTheStart) {
+  const std::vector<V> samples{{1.0, 2.0}, {3.0, 6.0}};
+  const V delta = posterior_delta(std::span<const V>(samples), V{1.0, 1.0}, 0.0);
+  EXPECT_NEAR(delta[0], 1, 1e-15);
+  EXPECT_NEAR(delta[1], 3, 1e-15);
+}
+
+TEST(FedPa, RefusesNoSamplesAndNegativeRho) {
+  const std::vector<V> none, one{{1.0}};
+  EXPECT_THROW(posterior_delta(std::span<const V>(none), V{0.0}, 0.1), InputError);
+  EXPECT_THROW(posterior_delta(std::span<const V>(one), V{0.0}, -0.1), InputError);
+}
+
+TEST(FedAvg, DeltaIsTheMoveOfTheWeightsAndLeavesThePrecision) {
+  const Q global = from_mean(V{1.0, 2.0}, 1.0);
+  const Q delta = fed_avg_delta(V{1.5, 1.0}, global);
+  EXPECT_EQ(delta, Q(V({0.5, -1.0}), 0.0));
+}
+
+TEST(Cavity, OwnFactorTimesFactorIsGlobal) {
+  const Q global = random_message(4, 1), factor = random_message(4, 2), prior = random_message(4, 3);
+  expect_near(product(cavity(CavityKind::own_factor, global, prior, factor, 0), factor), global);
+}
+
+TEST(Cavity, SharesOfAllClientsAndThePriorMakeUpTheGlobal) {
+  const Q global = random_message(4, 1), prior = random_message(4, 3);
+  Q whole = prior;
+  for (const double examples : {10.0, 30.0, 60.0}) {
+    const double share = share_of(ShareRule::examples, examples, 100, 3);
+    const Q rest = cavity(CavityKind::share, global, prior, global, share);
+    whole = product(whole, quotient(global, rest));
+  }
+  expect_near(whole, global);
+  EXPECT_DOUBLE_EQ(share_of(ShareRule::equal, 10, 100, 4), 0.25);
+}
+
+TEST(Cavity, ShareOneLeavesThePriorAndShareZeroEverything) {
+  const Q global = random_message(4, 1), prior = random_message(4, 3);
+  expect_near(cavity(CavityKind::share, global, prior, global, 1), prior);
+  expect_near(cavity(CavityKind::share, global, prior, global, 0), global);
+  EXPECT_THROW(cavity(CavityKind::share, global, prior, global, 1.5), InputError);
+}
+
+TEST(Cavity, FlatIsFlatAndWholeIsWhole) {
+  const Q global = random_message(4, 1);
+  EXPECT_EQ(cavity(CavityKind::flat, global, global, global, 0),
+            flat_like(global.eta(), Family::diagonal));
+  EXPECT_EQ(cavity(CavityKind::whole, global, global, global, 0), global);
+}
+
+TEST(FedEp, DampedUpdateOfTheFactorIsAGeometricMixture) {
+  // Guo+23 App. A: q_k^(1-δ) (q̂/q_{-k})^δ = q_k (q̂/q)^δ
+  const Q global = random_message(4, 1), factor = random_message(4, 2), tilted = random_message(4, 3);
+  const Q rest = cavity(CavityKind::own_factor, global, global, factor, 0);
+  const double delta = 0.3;
+  const Q mixture =
+      product(power(factor, 1 - delta), power(quotient(tilted, rest), delta));
+  expect_near(mixture, product(factor, power(fed_ep_delta(tilted, global), delta)));
+}
+
+TEST(FedEp, TheExactPosteriorIsAFixedPoint) {
+  // Likelihoods inside the family: with exact factors every tilted distribution is the posterior.
+  const Q prior = random_message(3, 9);
+  std::vector<Q> likelihoods;
+  Q global = prior;
+  for (std::uint32_t k = 0; k < 5; ++k) {
+    likelihoods.push_back(random_message(3, k));
+    global = product(global, likelihoods.back());
+  }
+  for (const Q& likelihood : likelihoods) {
+    const Q rest = cavity(CavityKind::own_factor, global, prior, likelihood, 0);
+    const Q delta = fed_ep_delta(product(rest, likelihood), global);
+    expect_near(delta, flat_like(delta.eta(), Family::diagonal));
+  }
+}
+
+TEST(Damping, HasItsFourRules) {
+  EXPECT_DOUBLE_EQ(damping({.rule = DampingRule::one_over_k}, 20, 7), 0.05);
+  EXPECT_DOUBLE_EQ(damping({.rule = DampingRule::constant, .constant = 0.3}, 20, 7), 0.3);
+  EXPECT_DOUBLE_EQ(damping({.rule = DampingRule::none}, 20, 7), 1);
+  // linspace(0.5, 1/K, K)[min(K-1, t)]
+  const DampingSettings decaying{.rule = DampingRule::decaying};
+  EXPECT_DOUBLE_EQ(damping(decaying, 5, 0), 0.5);
+  EXPECT_DOUBLE_EQ(damping(decaying, 5, 2), 0.35);
+  EXPECT_DOUBLE_EQ(damping(decaying, 5, 4), 0.2);
+  EXPECT_DOUBLE_EQ(damping(decaying, 5, 1000), 0.2);
+  EXPECT_DOUBLE_EQ(damping(decaying, 1, 3), 0.5);
+  EXPECT_THROW(damping({}, 0, 0), InputError);
+  EXPECT_THROW(damping({.rule = DampingRule::constant, .constant = 0}, 3, 0), InputError);
+}
+
+TEST(Algorithms, AreFoundByNameAndAnUnknownOneGetsASuggestion) {
+  for (const Algorithm& algorithm : algorithms()) {
+    EXPECT_EQ(&find_algorithm(algorithm.name), &algorithm);
+    EXPECT_FALSE(algorithm.summary.empty());
+  }
+  EXPECT_EQ(algorithms().size(), 4u);
+  try {
+    find_algorithm("fed_epp");
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("did you mean fed_ep?"), std::string::npos);
+  }
+}
+
+TEST(Algorithms, EachMakesItsDeltaOfWhatItNeeds) {
+  const Message global = from_mean(HostVector<float>{1, 2}, 1.0f);
+  ClientRun run{.last = {2, 4}, .samples = {}, .tilted = Message({3, 3}, 2.0f)};
+  const Message moved({1, 2}, 0.0f);
+  EXPECT_EQ(find_algorithm("fed_avg").delta(run, global, {}), moved);
+  // Without samples yet FedPA is FedAvg; with one it moves to that sample.
+  EXPECT_EQ(find_algorithm("fed_pa").delta(run, global, {}), moved);
+  run.samples = {{0, 0}};
+  EXPECT_EQ(find_algorithm("fed_pa").delta(run, global, {}), Message({-1, -2}, 0.0f));
+  EXPECT_EQ(find_algorithm("fed_ep").delta(run, global, {}), Message({2, 1}, 1.0f));
+  EXPECT_EQ(find_algorithm("fed_sep").delta(run, global, {}), Message({2, 1}, 1.0f));
+}
+
+}  // namespace
+}  // namespace fedep

@@ -1,0 +1,20 @@
+// What came of a client's local inference. An algorithm says which of these it needs (Needs in algorithm.h); an
+// inference method fills just those.
+#pragma once
+
+#include <vector>
+
+#include "fedep/message/gaussian.h"
+
+namespace fedep {
+
+template <Storage V>
+struct ClientRunOf {
+  V last;                  // the last iterate theta
+  std::vector<V> samples;  // one per epoch: its last iterate, or the average of its iterates
+  Gaussian<V> tilted;      // approximation of p_k × cavity
+};
+
+using ClientRun = ClientRunOf<HostVector<float>>;
+
+}  // namespace fedep

@@ -1,0 +1,41 @@
+// Settings that algorithms share, as a recipe gives them.
+#pragma once
+
+namespace fedep {
+
+// What is taken out of the global approximation before a client infers.
+enum class CavityKind {
+  own_factor,  // q / q_k: expectation propagation, needs a client that remembers
+  share,       // q / (q/q_0)^share: stochastic EP, a client without memory
+  flat,        // everything: FedPA, every client alone with its data
+  whole,       // nothing: assumed-density filtering, data counted again at every visit
+};
+
+// A client's share of q/q_0 in stochastic EP.
+enum class ShareRule {
+  examples,  // N_k / N, as the reference computes it
+  equal,     // 1 / (number of clients), as Guo+23 Sec. 2.2.4 writes it
+};
+
+// How much a client's delta counts in the sum.
+enum class WeightRule {
+  examples,  // N_k / Σ N_j over the clients that answered
+  equal,     // 1: damping alone scales the sum
+};
+
+enum class DampingRule {
+  one_over_k,  // 1/K, K = clients asked in the round
+  constant,
+  none,        // 1
+  decaying,    // linspace(0.5, 1/K, K)[min(K-1, t)]
+};
+
+struct DampingSettings {
+  DampingRule rule = DampingRule::one_over_k;
+  double constant = 1.0;  // for rule `constant`
+  bool outside = false;   // δ·optim(Σ Δ) as in Guo+23 Alg. 3; else optim(Σ δ Δ) as the reference
+
+  bool operator==(const DampingSettings&) const = default;
+};
+
+}  // namespace fedep
