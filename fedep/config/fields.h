@@ -1,0 +1,171 @@
+// Every setting, listed once: its key, its member, what it may be. Reading, writing and checking
+// are visitors of these lists, so a setting that is added here is read, written, checked, suggested
+// and overridable.
+//
+//   struct Names {                                            a visitor
+//     template <class T, class... Rest> void operator()(std::string_view key, T&, Rest&&...) { … }
+//   };
+//   list_fields(names, recipe.client);
+//
+// An optional section is followed by the value it starts from, where only some of its keys are
+// given.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "fedep/config/recipe.h"
+#include "fedep/config/rule.h"
+
+namespace fedep {
+
+template <class Fields>
+void list_fields(Fields& f, OptimizerSettings& s) {
+  f("name", s.name);
+  f("lr", s.lr, positive());
+  f("momentum", s.momentum, fraction_below_one());
+  f("beta1", s.beta1, fraction_below_one());
+  f("beta2", s.beta2, fraction_below_one());
+  f("epsilon", s.epsilon, at_least(0));
+  f("epsilon_inside_root", s.epsilon_inside_root);
+  f("initial_accumulator", s.initial_accumulator, at_least(0));
+}
+
+template <class Fields>
+void list_fields(Fields& f, DataSettings& s) {
+  f("name", s.name, needed());
+  f("path", s.path);
+  f("partition", s.partition);
+  f("augment", s.augment);
+  f("clients", s.clients, at_least(1));
+  f("dimension", s.dimension, at_least(1));
+  f("examples", s.examples, at_least(1));
+  f("alpha", s.alpha, at_least(0));
+  f("beta", s.beta, at_least(0));
+  f("concentration", s.concentration, positive());
+  f("min_examples", s.min_examples, at_least(0));
+  f("max_examples", s.max_examples, at_least(0));
+  f("test_fraction", s.test_fraction, fraction_below_one());
+}
+
+template <class Fields>
+void list_fields(Fields& f, ModelSettings& s) {
+  f("name", s.name);
+  f("norm", s.norm);
+  f("initial_scale", s.initial_scale, at_least(0));
+  f("path", s.path);
+}
+
+template <class Fields>
+void list_fields(Fields& f, ClientSettings& s) {
+  f("epochs", s.epochs, at_least(1));
+  f("batch", s.batch, at_least(1));
+  f("remainder", s.remainder);
+  f("weight_decay", s.weight_decay, at_least(0));
+  f("loss_times_batch", s.loss_times_batch);
+  f("optimizer", s.optimizer);
+}
+
+template <class Fields>
+void list_fields(Fields& f, PriorSettings& s) {
+  f("mean", s.mean);
+  f("precision", s.precision, positive());
+}
+
+template <class Fields>
+void list_fields(Fields& f, ServerSettings& s) {
+  f("clients_per_round", s.clients_per_round, at_least(1));
+  f("prior", s.prior);
+  f("damping", s.damping, positive());
+  f("damping_outside", s.damping.outside);
+  f("grid_bits", s.grid_bits, one_of(64, 32));
+  f("optimizer", s.optimizer);
+  f("factor_optimizer", s.factor_optimizer, s.optimizer);
+}
+
+template <class Fields>
+void list_fields(Fields& f, InferenceSettings& s) {
+  f("name", s.name, needed());
+  f("alpha", s.alpha, positive());
+  f("scale", s.scale, positive());
+  f("initial_scale", s.initial_scale, at_least(0));
+  f("shrinkage", s.shrinkage, fraction());
+  f("epochs", s.epochs, at_least(1));
+  f("samples", s.samples, at_least(1));
+  f("decay", s.decay, fraction_below_one());
+  f("clip_std", s.clip_std, at_least(0));
+  f("rescale", s.rescale);
+  f("average_within_epoch", s.average_within_epoch);
+  f("langevin", s.langevin);
+  f("rho", s.rho, at_least(0));
+  f("mixin_epochs", s.mixin_epochs, at_least(0));
+  f("label_sampler", s.label_sampler);
+}
+
+template <class Fields>
+void list_fields(Fields& f, PhaseSettings& s) {
+  f("algorithm", s.algorithm, needed(known_algorithm()));
+  f("rounds", s.rounds, needed(at_least(1)));
+  f("cavity", s.cavity);
+  f("share", s.share);
+  f("weight", s.weight);
+  f("clip", s.clip, at_least(0));
+  f("guard", s.guard.mode);
+  f("guard_floor", s.guard.floor, positive());
+  f("factors", s.factors);
+  f("optimizer_state", s.optimizer_state);
+  f("inference", s.inference, InferenceSettings{});
+}
+
+template <class Fields>
+void list_fields(Fields& f, EvaluateSettings& s) {
+  f("every", s.every, at_least(0));
+  f("samples", s.samples, at_least(0));
+  f("marginal_every", s.marginal_every, at_least(0));
+}
+
+template <class Fields>
+void list_fields(Fields& f, CheckpointSettings& s) {
+  f("every", s.every, at_least(0));
+  f("keep", s.keep, at_least(1));
+  f("sites", s.sites);
+}
+
+template <class Fields>
+void list_fields(Fields& f, Recipe& s) {
+  f("table", s.table);
+  f("row", s.row);
+  f("seed", s.seed, at_least(0));
+  f("data", s.data);
+  f("model", s.model);
+  f("client", s.client);
+  f("server", s.server);
+  f("phase", s.phases);
+  f("evaluate", s.evaluate);
+  f("checkpoint", s.checkpoint);
+}
+
+// The keys of a section, in order.
+struct FieldNames {
+  std::vector<std::string_view> names;
+
+  template <class T, class... Rest>
+  void operator()(std::string_view name, T&, Rest&&...) {
+    names.push_back(name);
+  }
+};
+
+template <class S>
+concept Section = requires(FieldNames names, S section) {
+  list_fields(names, section);
+};
+
+template <Section S>
+std::vector<std::string_view> names_of() {
+  FieldNames names;
+  S section;
+  list_fields(names, section);
+  return names.names;
+}
+
+}  // namespace fedep

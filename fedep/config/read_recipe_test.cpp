@@ -1,0 +1,285 @@
+#include "fedep/config/read_recipe.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "fedep/algorithm/algorithm.h"
+#include "fedep/config/write_recipe.h"
+#include "fedep/message/error.h"
+
+namespace fedep {
+namespace {
+
+// The complete sample of the design.
+constexpr const char* kSample = R"(table = "table2"                 # only in the paper's recipes
+row = "fed_ep_i"
+seed = 1
+[data]
+name = "cifar100"
+path = "cifar100"
+partition = "given"
+augment = true
+[model]
+name = "resnet18"
+norm = "per_position"            # or group_norm
+[client]
+epochs = 10
+batch = 20
+remainder = "drop"               # or keep
+optimizer = { name = "sgd", lr = 0.01, momentum = 0.9 }
+weight_decay = 1e-4
+[server]
+clients_per_round = 20
+prior = "flat"                   # or { mean = 0.0, precision = 1.0 }
+damping = "1/K"
+optimizer = { name = "sgd", lr = 0.5, momentum = 0.9 }
+[[phase]]
+algorithm = "fed_avg"
+rounds = 401
+[[phase]]
+algorithm = "fed_ep"
+rounds = 1099
+clip = 100.0
+guard = "count"
+[phase.inference]
+name = "scaled_identity"
+alpha = 0.05
+[evaluate]
+every = 1
+samples = 10
+[checkpoint]
+every = 100
+)";
+
+constexpr const char* kPhase = "[[phase]]\nalgorithm = \"fed_avg\"\nrounds = 2\n";
+
+// A recipe with these lines in front of a data set and a phase.
+std::string with(const std::string& lines) {
+  return lines + "\n[data]\nname = \"synthetic\"\n" + kPhase;
+}
+
+std::string refusal(const std::string& text, const std::vector<std::string>& overrides = {}) {
+  try {
+    (void)parse_recipe(text, "recipe.toml", overrides);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(ReadRecipe, ReadsTheDesignsSample) {
+  const Recipe recipe = parse_recipe(kSample);
+  EXPECT_EQ(recipe.table, "table2");
+  EXPECT_EQ(recipe.row, "fed_ep_i");
+  EXPECT_EQ(recipe.seed, 1u);
+  EXPECT_EQ(recipe.data,
+            (DataSettings{
+                .name = "cifar100", .path = "cifar100", .partition = "given", .augment = true}));
+  EXPECT_EQ(recipe.model, (ModelSettings{.name = "resnet18", .norm = NormKind::per_position}));
+  EXPECT_EQ(recipe.client, (ClientSettings{.epochs = 10,
+                                           .batch = 20,
+                                           .remainder = Remainder::drop,
+                                           .optimizer = {.lr = 0.01, .momentum = 0.9},
+                                           .weight_decay = 1e-4}));
+  const OptimizerSettings server_optimizer{.lr = 0.5, .momentum = 0.9};
+  EXPECT_EQ(recipe.server, (ServerSettings{.clients_per_round = 20,
+                                           .prior = std::nullopt,
+                                           .damping = {},
+                                           .optimizer = server_optimizer,
+                                           .factor_optimizer = server_optimizer}));
+  ASSERT_EQ(recipe.phases.size(), 2u);
+  EXPECT_EQ(recipe.phases[0], (PhaseSettings{.algorithm = "fed_avg",
+                                             .rounds = 401,
+                                             .cavity = CavityKind::flat,
+                                             .weight = WeightRule::examples}));
+  EXPECT_EQ(
+      recipe.phases[1],
+      (PhaseSettings{.algorithm = "fed_ep",
+                     .rounds = 1099,
+                     .cavity = CavityKind::own_factor,
+                     .weight = WeightRule::equal,
+                     .clip = 100,
+                     .guard = {},
+                     .inference = InferenceSettings{.name = "scaled_identity", .alpha = 0.05}}));
+  EXPECT_EQ(recipe.evaluate, (EvaluateSettings{.every = 1, .samples = 10}));
+  EXPECT_EQ(recipe.checkpoint, (CheckpointSettings{.every = 100}));
+}
+
+TEST(ReadRecipe, ReadsTheDesignsSampleAsWrittenOut) {
+  const Recipe recipe = parse_recipe(kSample);
+  EXPECT_EQ(parse_recipe(to_toml(recipe)), recipe);
+}
+
+TEST(ReadRecipe, SuggestsTheKeyThatWasMeant) {
+  EXPECT_EQ(refusal(with("seed = 1\n[client]\nepoch = 3")),
+            "recipe.toml:3: client.epoch is not a setting; did you mean client.epochs?");
+  EXPECT_EQ(refusal(with("[clinet]\nepochs = 3")),
+            "recipe.toml:1: clinet is not a setting; did you mean client?");
+  EXPECT_EQ(refusal(with("[client]\noptimizer = { lrr = 1 }")),
+            "recipe.toml:2: client.optimizer.lrr is not a setting; did you mean "
+            "client.optimizer.lr?");
+  EXPECT_EQ(refusal(with("") + "[phase.inferense]\nalpha = 1"),
+            "recipe.toml:7: phase.0.inferense is not a setting; did you mean phase.0.inference?");
+}
+
+TEST(ReadRecipe, ListsTheKeysWhenNoneIsNear) {
+  EXPECT_EQ(refusal(with("[evaluate]\nbananas = 3")),
+            "recipe.toml:2: evaluate.bananas is not a setting; known: every, samples, marginal_every");
+}
+
+TEST(ReadRecipe, ReportsTheFirstOfSeveralMisspeltKeys) {
+  EXPECT_EQ(refusal(with("[client]\nzatch = 1\nbatchh = 2")).find("recipe.toml:2: client.zatch"),
+            0u);
+}
+
+TEST(ReadRecipe, ReportsAMisspeltKeyRatherThanTheOneItLeavesMissing) {
+  EXPECT_EQ(refusal("[data]\nname = \"toy\"\n[[phase]]\nalgorithm = \"fed_avg\"\nround = 2"),
+            "recipe.toml:5: phase.0.round is not a setting; did you mean phase.0.rounds?");
+}
+
+TEST(ReadRecipe, RefusesTheWrongType) {
+  EXPECT_EQ(refusal(with("[client]\nepochs = \"ten\"")),
+            "recipe.toml:2: client.epochs must be an integer, but is \"ten\"");
+  EXPECT_EQ(refusal(with("[client]\nepochs = 1.0")),
+            "recipe.toml:2: client.epochs must be an integer, but is 1");
+  EXPECT_EQ(refusal(with("[client]\nweight_decay = true")),
+            "recipe.toml:2: client.weight_decay must be a number, but is true");
+  EXPECT_EQ(refusal(with("table = 2")), "recipe.toml:1: table must be a string, but is 2");
+  EXPECT_EQ(refusal(with("seed = [1]")), "recipe.toml:1: seed must be an integer, but is an array");
+  EXPECT_EQ(refusal(with("client = 3")), "recipe.toml:1: client must be a table, but is 3");
+  EXPECT_EQ(refusal(with("server = { damping_outside = 1 }")),
+            "recipe.toml:1: server.damping_outside must be true or false, but is 1");
+  EXPECT_EQ(refusal("[data]\nname = 1979-05-27\n"),
+            "recipe.toml:2: data.name must be a string, but is a date or time");
+}
+
+TEST(ReadRecipe, TakesAnIntegerForAFloat) {
+  EXPECT_EQ(parse_recipe(with("[client]\nweight_decay = 2")).client.weight_decay, 2.0);
+}
+
+TEST(ReadRecipe, RefusesWhatIsOutOfRange) {
+  EXPECT_EQ(refusal(with("[client]\nepochs = 0")),
+            "recipe.toml:2: client.epochs must be at least 1, but is 0");
+  EXPECT_EQ(refusal(with("[server]\nprior = { precision = -1 }")),
+            "recipe.toml:2: server.prior.precision must be positive, but is -1");
+  EXPECT_EQ(refusal(with("[server.optimizer]\nlr = -0.5")),
+            "recipe.toml:2: server.optimizer.lr must be positive, but is -0.5");
+  EXPECT_EQ(refusal(with("[server.optimizer]\nmomentum = 1.0")),
+            "recipe.toml:2: server.optimizer.momentum must be in [0, 1), but is 1");
+  EXPECT_EQ(refusal(with("[server]\ngrid_bits = 16")),
+            "recipe.toml:2: server.grid_bits must be 64 or 32, but is 16");
+  EXPECT_EQ(refusal(with("[server]\ndamping = 0")),
+            "recipe.toml:2: server.damping must be positive, but is 0");
+  EXPECT_EQ(refusal(with("[server.optimizer]\nlr = nan")),
+            "recipe.toml:2: server.optimizer.lr must be finite, but is nan");
+  EXPECT_EQ(refusal(with("[server.optimizer]\nlr = inf")),
+            "recipe.toml:2: server.optimizer.lr must be finite, but is inf");
+  EXPECT_EQ(refusal(with("seed = -1")), "recipe.toml:1: seed must be at least 0, but is -1");
+  EXPECT_EQ(refusal(with("[client]\nbatch = 4294967297")),
+            "recipe.toml:2: client.batch must be at most 2147483647, but is 4294967297");
+  EXPECT_EQ(refusal(with("") + "[[phase]]\nalgorithm = \"fed_ep\"\nrounds = -5"),
+            "recipe.toml:9: phase.1.rounds must be at least 1, but is -5");
+}
+
+TEST(ReadRecipe, SuggestsTheWordThatWasMeant) {
+  EXPECT_EQ(refusal(with("[client]\nremainder = \"dorp\"")),
+            "recipe.toml:2: client.remainder must be drop or keep, but is \"dorp\"; did you mean "
+            "drop?");
+  EXPECT_EQ(refusal(with("") + "guard = \"backoff\""),
+            "recipe.toml:7: phase.0.guard must be count, back_off, floor or skip, but is "
+            "\"backoff\"; did you mean back_off?");
+  EXPECT_EQ(refusal(with("[server]\ndamping = \"decay\"")),
+            "recipe.toml:2: server.damping must be 1/K, none, decaying or a positive number, but "
+            "is \"decay\"; did you mean decaying?");
+  EXPECT_EQ(refusal(with("[server]\nprior = \"wide\"")),
+            "recipe.toml:2: server.prior must be flat or { mean = …, precision = … }, but is "
+            "\"wide\"");
+  EXPECT_EQ(refusal(with("[client]\nremainder = 1")),
+            "recipe.toml:2: client.remainder must be drop or keep, but is 1");
+}
+
+TEST(ReadRecipe, RefusesAnAlgorithmThatDoesNotExist) {
+  EXPECT_EQ(refusal("[data]\nname = \"toy\"\n[[phase]]\nalgorithm = \"fed_epp\"\nrounds = 2")
+                .find("recipe.toml:4: unknown algorithm fed_epp; did you mean fed_ep? known: "),
+            0u);
+}
+
+TEST(ReadRecipe, RefusesWhatIsMissing) {
+  EXPECT_EQ(refusal(""), "recipe.toml: data.name is missing");
+  EXPECT_EQ(refusal("\n[data]\npath = \"x\"\n"), "recipe.toml:2: data.name is missing");
+  EXPECT_EQ(refusal("data.name = \"\"\n"), "recipe.toml:1: data.name must be a name, but is \"\"");
+  EXPECT_EQ(refusal("data.name = \"toy\"\n"), "recipe.toml: at least one [[phase]] is missing");
+  EXPECT_EQ(refusal("phase = []\ndata.name = \"toy\"\n"),
+            "recipe.toml:1: phase must be one or more [[phase]] tables, but is an array");
+  EXPECT_EQ(refusal("data.name = \"toy\"\n[phase]\nrounds = 2"),
+            "recipe.toml:2: phase must be one or more [[phase]] tables, but is a table");
+  EXPECT_EQ(refusal("phase = [1]\ndata.name = \"toy\"\n"),
+            "recipe.toml:1: phase.0 must be a table, but is 1");
+  EXPECT_EQ(refusal("data.name = \"toy\"\n[[phase]]\nrounds = 2"),
+            "recipe.toml:2: phase.0.algorithm is missing");
+  EXPECT_EQ(refusal("data.name = \"toy\"\n\n[[phase]]\nalgorithm = \"fed_ep\""),
+            "recipe.toml:3: phase.0.rounds is missing");
+  EXPECT_EQ(refusal(with("") + "inference = { alpha = 1 }"),
+            "recipe.toml:7: phase.0.inference.name is missing");
+}
+
+TEST(ReadRecipe, SaysWhereTheTomlIsWrong) {
+  const std::string message = refusal("seed = 1\n[data\nname = 3");
+  EXPECT_EQ(message.find("recipe.toml:2: "), 0u) << message;
+  EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+  EXPECT_EQ(refusal("seed = 1\nseed = 2\n").find("recipe.toml:2: "), 0u);
+  EXPECT_EQ(refusal("seed = 99999999999999999999").find("recipe.toml:1: "), 0u);
+}
+
+TEST(ReadRecipe, ReadsEachDampingAndPrior) {
+  const auto server = [](const std::string& line) {
+    return parse_recipe(with("[server]\n" + line)).server;
+  };
+  EXPECT_EQ(server("damping = \"none\"").damping.rule, DampingRule::none);
+  EXPECT_EQ(server("damping = \"decaying\"").damping.rule, DampingRule::decaying);
+  EXPECT_EQ(server("damping = 0.5").damping,
+            (DampingSettings{.rule = DampingRule::constant, .constant = 0.5}));
+  EXPECT_EQ(server("damping_outside = true").damping, (DampingSettings{.outside = true}));
+  EXPECT_EQ(server("prior = { precision = 4 }").prior, (PriorSettings{.precision = 4}));
+  EXPECT_EQ(server("prior = {}").prior, PriorSettings{});
+}
+
+TEST(ReadRecipe, StartsTheFactorsOptimizerFromTheServers) {
+  const Recipe recipe = parse_recipe(
+      with("[server]\nfactor_optimizer.lr = 0.25\noptimizer = { lr = 0.5, momentum = 0.9 }"));
+  EXPECT_EQ(recipe.server.factor_optimizer, (OptimizerSettings{.lr = 0.25, .momentum = 0.9}));
+}
+
+TEST(ReadRecipe, ReadsAFile) {
+  const auto file = std::filesystem::path(testing::TempDir()) / "read_recipe_test.toml";
+  std::ofstream(file) << kSample;
+  EXPECT_EQ(read_recipe(file, {"seed=5"}), parse_recipe(kSample, "", {"seed=5"}));
+  std::ofstream(file) << "seed = 1\nsead = 2\n";
+  try {
+    (void)read_recipe(file);
+    FAIL() << "accepted";
+  } catch (const InputError& error) {
+    EXPECT_EQ(error.what(), file.string() + ":2: sead is not a setting; did you mean seed?");
+  }
+  std::filesystem::remove(file);
+}
+
+TEST(ReadRecipe, SaysWhyAFileCannotBeRead) {
+  const auto why = [](const std::filesystem::path& file) -> std::string {
+    try {
+      (void)read_recipe(file);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(why("no/such.toml"), "no/such.toml: cannot be read, No such file or directory");
+  EXPECT_EQ(why("."), ".: cannot be read, it is a directory");
+}
+
+}  // namespace
+}  // namespace fedep

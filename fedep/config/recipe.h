@@ -1,0 +1,171 @@
+// A recipe: everything a run depends on besides its data, as plain values that copy and compare.
+// Its TOML keys are the names below (`phases` is `[[phase]]`); fields.h lists them once, with what
+// each may be.
+//
+//   const Recipe recipe = read_recipe("synthetic.toml", {"server.optimizer.lr=0.5"});
+//   std::cout << to_toml(recipe);  // every default written out
+//
+// Names of algorithms, models, data sets, partitions, inference methods and optimizers are strings:
+// the folder that has them knows which exist.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fedep/algorithm/settings.h"
+#include "fedep/optim/settings.h"
+
+namespace fedep {
+
+struct DataSettings {
+  std::string name = {};
+  std::string path = {};              // under --data DIR or $FEDEP_DATA
+  std::string partition = "natural";  // given, natural, dirichlet, pachinko, iid
+  bool augment = false;
+  int clients = 30;            // where data do not say: toy, synthetic, dirichlet, pachinko, iid
+  int dimension = 60;          // features of toy and synthetic
+  int examples = 100;          // per client of synthetic, on average
+  double alpha = 1.0;          // synthetic(alpha, beta): how much clients' models differ,
+  double beta = 1.0;           // and how much their features do (Li+20)
+  double concentration = 0.1;  // dirichlet, pachinko: small = each client few classes
+  int min_examples = 0;        // clients with fewer are left out
+  int max_examples = 0;        // further examples of a client are left out; 0: none
+  double test_fraction = 0.2;  // held out of every client, where data have no test set
+
+  bool operator==(const DataSettings&) const = default;
+};
+
+enum class NormKind {
+  per_position,  // over half the channels at each position, as the reference computes it
+  group_norm,    // over positions and channels
+};
+
+struct ModelSettings {
+  std::string name = "linear";
+  NormKind norm = NormKind::group_norm;  // resnet18
+  double initial_scale = 0.0;            // linear: of its random weights at the start
+  std::string path = {};                 // torchscript
+
+  bool operator==(const ModelSettings&) const = default;
+};
+
+// What becomes of the examples that do not fill a batch.
+enum class Remainder { drop, keep };
+
+struct ClientSettings {
+  int epochs = 1;
+  int batch = 20;
+  Remainder remainder = Remainder::keep;
+  OptimizerSettings optimizer{.lr = 0.01};
+  double weight_decay = 0.0;  // times N_k: precision of a factor in a client's likelihood
+  bool loss_times_batch = false;  // a batch's losses summed, not averaged (StackOverflow in TFF)
+
+  bool operator==(const ClientSettings&) const = default;
+};
+
+struct PriorSettings {
+  double mean = 0.0;
+  double precision = 1.0;
+
+  bool operator==(const PriorSettings&) const = default;
+};
+
+struct ServerSettings {
+  int clients_per_round = 10;
+  std::optional<PriorSettings> prior = {};  // none: flat
+  DampingSettings damping = {};             // damping.outside is the key damping_outside
+  OptimizerSettings optimizer = {};
+  // For a client's own factor; none: the server's.
+  std::optional<OptimizerSettings> factor_optimizer = {};
+  int grid_bits = 64;  // of a number in an aggregate: 64 or 32
+
+  bool operator==(const ServerSettings&) const = default;
+};
+
+// Labels that squared gradients are taken at.
+enum class LabelSampler {
+  model,          // drawn from the model's own predictive distribution
+  softmax_index,  // a softmax draw's index as target of every tag, as the reference has it
+};
+
+// Which fields matter depends on the name. Defaults are the textbook's.
+struct InferenceSettings {
+  std::string name = {};
+  double alpha = 1.0;  // precision per data point: scaled identity, and factors at hand-over
+  double scale = 1.0;  // of a client's own precision
+  double initial_scale = 0.0;  // NGVI's precision per data point before its first step
+  double shrinkage = 0.0;      // of sample variances, toward 1
+  int epochs = 5;              // Laplace, NGVI: passes that collect squared gradients
+  int samples = 5;             // NGVI: draws of the weights in a step
+  double decay = 0.99;         // NGVI: of the running mean of squared gradients
+  double clip_std = 0.0;       // coordinates to mean ± this many standard deviations; 0: off
+  bool rescale = false;        // sample moments to the norm that scaled identity would have
+  bool average_within_epoch = false;  // a sample is the epoch's average, not its last iterate
+  bool langevin = false;              // noise that makes iterates posterior samples
+  double rho = 0.1;                   // FedPA's shrinkage
+  int mixin_epochs = 1;               // FedPA: epochs before the first sample
+  LabelSampler label_sampler = LabelSampler::model;
+
+  bool operator==(const InferenceSettings&) const = default;
+};
+
+// A client's factor when a phase with memory begins.
+enum class FactorStart {
+  carry_mean,  // around the mean carried over, with precision alpha N_k
+  flat,
+};
+
+enum class OptimizerHandover { fresh, carry };
+
+struct PhaseSettings {
+  std::string algorithm = {};
+  int rounds = 0;
+  std::optional<CavityKind> cavity = {};  // none: the algorithm's
+  ShareRule share = ShareRule::examples;
+  std::optional<WeightRule> weight = {};  // of a client's delta; none: the algorithm's
+  double clip = 0.0;                      // joint norm of a client's delta; 0: off
+  GuardSettings guard = {};               // guard.floor is the key guard_floor
+  FactorStart factors = FactorStart::carry_mean;
+  OptimizerHandover optimizer_state = OptimizerHandover::fresh;
+  std::optional<InferenceSettings> inference = {};  // none: the algorithm needs none
+
+  bool operator==(const PhaseSettings&) const = default;
+};
+
+struct EvaluateSettings {
+  int every = 1;    // rounds; 0: only at the end
+  int samples = 0;  // draws that marginalised predictions average; 0: no such predictions
+  int marginal_every = 0;  // rounds between those; 0: only at the end
+
+  bool operator==(const EvaluateSettings&) const = default;
+};
+
+// Where clients' factors live while a run goes on.
+enum class SiteMemory { memory, disk };
+
+struct CheckpointSettings {
+  int every = 100;  // rounds; 0: only at the end
+  int keep = 1;     // the latest so many stay
+  SiteMemory sites = SiteMemory::memory;  // disk: when they do not fit into memory
+
+  bool operator==(const CheckpointSettings&) const = default;
+};
+
+struct Recipe {
+  std::string table = {};  // only in the paper's recipes: where its result belongs
+  std::string row = {};
+  std::uint64_t seed = 1;  // below 2^63, TOML's largest number
+  DataSettings data = {};
+  ModelSettings model = {};
+  ClientSettings client = {};
+  ServerSettings server = {};
+  std::vector<PhaseSettings> phases = {};
+  EvaluateSettings evaluate = {};
+  CheckpointSettings checkpoint = {};
+
+  bool operator==(const Recipe&) const = default;
+};
+
+}  // namespace fedep

@@ -1,0 +1,122 @@
+// What a setting may be, and the words of settings that choose one of a few. Used by fields.h.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "fedep/algorithm/algorithm.h"
+#include "fedep/config/recipe.h"
+
+namespace fedep {
+
+struct Rule {
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+  bool low_allowed = true;
+  bool high_allowed = true;
+  std::vector<int> only = {};                 // one of these, where there are any
+  void (*known)(std::string_view) = nullptr;  // throws for a name its registry does not have
+  bool needed = false;                        // no default: a recipe without it is refused
+};
+
+inline Rule at_least(double low) { return {.low = low}; }
+inline Rule positive() { return {.low = 0, .low_allowed = false}; }
+inline Rule fraction() { return {.low = 0, .high = 1}; }
+inline Rule fraction_below_one() { return {.low = 0, .high = 1, .high_allowed = false}; }
+inline Rule one_of(int a, int b) { return {.only = {a, b}}; }
+inline Rule known_algorithm() {
+  return {.known = [](std::string_view name) { (void)find_algorithm(name); }};
+}
+inline Rule needed(Rule rule = {}) {
+  rule.needed = true;
+  return rule;
+}
+
+// What a number should have been, or nothing if it is right: "at least 1", "in [0, 1)", "64 or 32".
+inline std::optional<std::string> broken(const Rule& rule, double value) {
+  if (!rule.only.empty()) {
+    std::string expected;
+    for (const int choice : rule.only) {
+      if (value == choice) return std::nullopt;
+      expected += fmt::format("{}{}", expected.empty() ? "" : " or ", choice);
+    }
+    return expected;
+  }
+  if (!std::isfinite(value)) return "finite";
+  const bool above = rule.low_allowed ? value >= rule.low : value > rule.low;
+  const bool below = rule.high_allowed ? value <= rule.high : value < rule.high;
+  if (above && below) return std::nullopt;
+  if (std::isfinite(rule.high)) {
+    return fmt::format("in [{}, {}{}", rule.low, rule.high, rule.high_allowed ? "]" : ")");
+  }
+  return rule.low_allowed ? fmt::format("at least {}", rule.low) : "positive";
+}
+
+template <class E>
+struct Word {
+  std::string_view word;
+  E value;
+};
+
+inline constexpr auto words_of(NormKind) {
+  return std::array{Word{"per_position", NormKind::per_position},
+                    Word{"group_norm", NormKind::group_norm}};
+}
+inline constexpr auto words_of(Remainder) {
+  return std::array{Word{"drop", Remainder::drop}, Word{"keep", Remainder::keep}};
+}
+inline constexpr auto words_of(LabelSampler) {
+  return std::array{Word{"model", LabelSampler::model},
+                    Word{"softmax_index", LabelSampler::softmax_index}};
+}
+inline constexpr auto words_of(FactorStart) {
+  return std::array{Word{"carry_mean", FactorStart::carry_mean}, Word{"flat", FactorStart::flat}};
+}
+inline constexpr auto words_of(SiteMemory) {
+  return std::array{Word{"memory", SiteMemory::memory}, Word{"disk", SiteMemory::disk}};
+}
+inline constexpr auto words_of(OptimizerHandover) {
+  return std::array{Word{"fresh", OptimizerHandover::fresh},
+                    Word{"carry", OptimizerHandover::carry}};
+}
+inline constexpr auto words_of(CavityKind) {
+  return std::array{Word{"own_factor", CavityKind::own_factor}, Word{"share", CavityKind::share},
+                    Word{"flat", CavityKind::flat}, Word{"whole", CavityKind::whole}};
+}
+inline constexpr auto words_of(ShareRule) {
+  return std::array{Word{"examples", ShareRule::examples}, Word{"equal", ShareRule::equal}};
+}
+inline constexpr auto words_of(WeightRule) {
+  return std::array{Word{"examples", WeightRule::examples}, Word{"equal", WeightRule::equal}};
+}
+inline constexpr auto words_of(GuardMode) {
+  return std::array{Word{"count", GuardMode::count}, Word{"back_off", GuardMode::back_off},
+                    Word{"floor", GuardMode::floor}, Word{"skip", GuardMode::skip}};
+}
+// The rule `constant` has no word: its value is the number.
+inline constexpr auto words_of(DampingRule) {
+  return std::array{Word{"1/K", DampingRule::one_over_k}, Word{"none", DampingRule::none},
+                    Word{"decaying", DampingRule::decaying}};
+}
+
+template <class E>
+concept Worded = requires(E e) {
+  words_of(e);
+};
+
+template <Worded E>
+std::optional<std::string_view> word_for(E value) {
+  for (const auto& [word, meaning] : words_of(value)) {
+    if (meaning == value) return word;
+  }
+  return std::nullopt;
+}
+
+}  // namespace fedep
