@@ -1,0 +1,50 @@
+#include "fedep/round/aggregate.h"
+
+#include "fedep/message/check.h"
+
+namespace fedep {
+namespace {
+
+bool all_within(const std::vector<std::int64_t>& units, std::int64_t limit) {
+  bool within = true;
+  for (const std::int64_t unit : units) within &= unit <= limit && unit >= -limit;
+  return within;
+}
+
+void add_to(std::vector<std::int64_t>& sum, const std::vector<std::int64_t>& units) {
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += units[i];
+}
+
+}  // namespace
+
+Aggregate::Aggregate(const Grid& grid, std::size_t size, Family family) : grid_(grid) {
+  sum_.family = family;
+  sum_.eta.assign(size, 0);
+  sum_.lambda.assign(family == Family::isotropic ? 1 : size, 0);
+}
+
+void Aggregate::check_shape(const GridDelta& delta) const {
+  if (delta.family != sum_.family) fail("Aggregate", "delta", "of the round's family", "not");
+  check_same_size("Aggregate", "delta's eta", sum_.eta.size(), delta.eta.size());
+  check_same_size("Aggregate", "delta's lambda", sum_.lambda.size(), delta.lambda.size());
+}
+
+void Aggregate::add(const GridDelta& delta) {
+  check_shape(delta);
+  if (!all_within(delta.eta, grid_.limit) || !all_within(delta.lambda, grid_.limit)) {
+    fail("Aggregate", "delta", fmt::format("within {} units", grid_.limit), "beyond");
+  }
+  add_to(sum_.eta, delta.eta);
+  add_to(sum_.lambda, delta.lambda);
+  ++deltas_;
+}
+
+void Aggregate::merge(const Aggregate& other) {
+  check_shape(other.sum_);
+  if (!(other.grid_ == grid_)) fail("Aggregate", "other sum", "on the same grid", "not");
+  add_to(sum_.eta, other.sum_.eta);
+  add_to(sum_.lambda, other.sum_.lambda);
+  deltas_ += other.deltas_;
+}
+
+}  // namespace fedep

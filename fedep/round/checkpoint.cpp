@@ -1,0 +1,209 @@
+#include "fedep/round/checkpoint.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <span>
+
+#define XXH_INLINE_ALL
+#include <nlohmann/json.hpp>
+#include <xxhash.h>
+
+#include "fedep/message/check.h"
+#include "fedep/round/safetensors.h"
+
+namespace fedep {
+namespace {
+
+constexpr std::string_view kFormat = "fedep.checkpoint";
+constexpr std::string_view kVersion = "1";
+
+// A hash of tensor names and shapes: two models that differ there cannot share a checkpoint.
+std::string model_hash(const Layout& layout) {
+  std::string text;
+  for (const TensorShape& tensor : layout) {
+    text += tensor.name;
+    for (const std::int64_t extent : tensor.shape) text += fmt::format(",{}", extent);
+    text += ";";
+  }
+  return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
+}
+
+class TensorWriter {
+ public:
+  explicit TensorWriter(const Layout& layout) : layout_(layout) {}
+
+  void add(const std::string& prefix, std::span<const float> values) {
+    std::size_t begin = 0;
+    for (const TensorShape& tensor : layout_) {
+      tensors_.push_back({prefix + tensor.name, tensor.shape, values.subspan(begin, tensor.size())});
+      begin += tensor.size();
+    }
+  }
+  void add(const std::string& prefix, const Message& message) {
+    add(prefix + "eta.", message.eta().span());
+    if (message.isotropic()) {
+      tensors_.push_back({prefix + "lambda", {}, message.lambda_span()});
+    } else {
+      add(prefix + "lambda.", message.lambda_span());
+    }
+  }
+  const std::vector<TensorView>& tensors() const { return tensors_; }
+
+ private:
+  const Layout& layout_;
+  std::vector<TensorView> tensors_;
+};
+
+class TensorReader {
+ public:
+  TensorReader(const SafetensorsFile& file, const Layout& layout) : file_(file), layout_(layout) {}
+
+  bool has(const std::string& prefix) const {
+    return !layout_.empty() && file_.has(prefix + layout_[0].name);
+  }
+  HostVector<float> vector(const std::string& prefix) const {
+    std::vector<float> values;
+    values.reserve(size_of(layout_));
+    for (const TensorShape& shape : layout_) {
+      const Tensor& tensor = file_.tensor(prefix + shape.name);
+      if (tensor.shape != shape.shape) {
+        throw InputError(fmt::format("{}: tensor {} must have the model's shape, but has another",
+                                     file_.origin, tensor.name));
+      }
+      const std::vector<float>& part = file_.get<float>(tensor.name);
+      values.insert(values.end(), part.begin(), part.end());
+    }
+    return HostVector<float>(std::move(values));
+  }
+  Message message(const std::string& prefix) const {
+    HostVector<float> eta = vector(prefix + "eta.");
+    if (!file_.has(prefix + "lambda")) return {std::move(eta), vector(prefix + "lambda.")};
+    const std::vector<float>& lambda = file_.get<float>(prefix + "lambda");
+    check_same_size(file_.origin, prefix + "lambda", 1, lambda.size());
+    return {std::move(eta), lambda[0]};
+  }
+
+ private:
+  const SafetensorsFile& file_;
+  const Layout& layout_;
+};
+
+std::string slot_prefix(std::string_view slot) { return fmt::format("optim.{}.", slot); }
+
+bool is_flat(const Message& message) {
+  for (const float x : message.eta()) {
+    if (x != 0) return false;
+  }
+  for (const float x : message.lambda_span()) {
+    if (x != 0) return false;
+  }
+  return true;
+}
+
+// Numbers that are not tensors, as one JSON text; doubles keep their bits (shortest form that
+// reads back the same).
+std::string numbers_text(const ServerState& state) {
+  const nlohmann::ordered_json numbers{
+      {"round", state.round},
+      {"phase", state.phase},
+      {"optimizer_steps", state.optimizer.steps},
+      {"grid", {state.grid.largest_eta, state.grid.largest_lambda, state.grid.extra_bits}}};
+  return numbers.dump();
+}
+
+void read_numbers(const std::string& text, ServerState& state) {
+  const auto numbers = nlohmann::json::parse(text);
+  numbers.at("round").get_to(state.round);
+  numbers.at("phase").get_to(state.phase);
+  numbers.at("optimizer_steps").get_to(state.optimizer.steps);
+  numbers.at("grid").at(0).get_to(state.grid.largest_eta);
+  numbers.at("grid").at(1).get_to(state.grid.largest_lambda);
+  numbers.at("grid").at(2).get_to(state.grid.extra_bits);
+}
+
+std::string sites_text(const SiteManifest& sites) {
+  nlohmann::ordered_json text = nlohmann::ordered_json::object();
+  for (const auto& [client, round] : sites) text[fmt::format("{:016x}", client)] = round;
+  return text.dump();
+}
+
+SiteManifest read_sites(const std::string& text) {
+  SiteManifest sites;
+  const auto manifest = nlohmann::json::parse(text);
+  for (const auto& [name, round] : manifest.items()) {
+    std::uint64_t client = 0;
+    std::from_chars(name.data(), name.data() + name.size(), client, 16);
+    sites[client] = round.get<std::int64_t>();
+  }
+  return sites;
+}
+
+const std::string& metadata(const SafetensorsFile& file, const std::string& key) {
+  const auto found = file.metadata.find(key);
+  if (found == file.metadata.end()) {
+    throw InputError(fmt::format("{}: checkpoint must have metadata {}, but has none", file.origin, key));
+  }
+  return found->second;
+}
+
+void expect_metadata(const SafetensorsFile& file, const std::string& key, std::string_view expected,
+                     std::string_view meaning) {
+  if (const std::string& came = metadata(file, key); came != expected) {
+    throw InputError(fmt::format("{}: {} must be {}, but is {}", file.origin, meaning, expected, came));
+  }
+}
+
+}  // namespace
+
+void write_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint,
+                      const Layout& layout) {
+  const ServerState& state = checkpoint.state;
+  check_same_size("write_checkpoint", "slot names", state.optimizer.slots.size(),
+                  checkpoint.slots.size());
+  TensorWriter writer(layout);
+  writer.add("", state.global);
+  for (std::size_t i = 0; i < checkpoint.slots.size(); ++i) {
+    writer.add(slot_prefix(checkpoint.slots[i]), state.optimizer.slots[i]);
+  }
+  if (state.unvisited.per_example.size() > 0) writer.add("unvisited.", state.unvisited.per_example);
+  if (!is_flat(state.prior)) writer.add("prior.", state.prior);
+  if (state.initial.size() > 0) writer.add("initial.", state.initial.span());
+  write_safetensors(path, writer.tensors(),
+                    {{"format", std::string(kFormat)},
+                     {"format_version", std::string(kVersion)},
+                     {"model", model_hash(layout)},
+                     {"numbers", numbers_text(state)},
+                     {"optimizer_slots", nlohmann::json(checkpoint.slots).dump()},
+                     {"recipe", checkpoint.recipe},
+                     {"round", fmt::format("{}", state.round)},
+                     {"sites", sites_text(checkpoint.sites)}});
+}
+
+Checkpoint read_checkpoint(const std::filesystem::path& path, const Layout& layout) {
+  const SafetensorsFile file = read_safetensors(path, Finite::required);
+  expect_metadata(file, "format", kFormat, "format");
+  expect_metadata(file, "format_version", kVersion, "format version");
+  expect_metadata(file, "model", model_hash(layout), "hash of the model's tensors");
+  const TensorReader reader(file, layout);
+  Checkpoint checkpoint;
+  ServerState& state = checkpoint.state;
+  checkpoint.recipe = metadata(file, "recipe");
+  try {
+    read_numbers(metadata(file, "numbers"), state);
+    checkpoint.sites = read_sites(metadata(file, "sites"));
+    nlohmann::json::parse(metadata(file, "optimizer_slots")).get_to(checkpoint.slots);
+  } catch (const nlohmann::json::exception&) {
+    throw InputError(fmt::format("{}: metadata must be what a checkpoint has, but cannot be read", path.string()));
+  }
+  state.global = reader.message("");
+  for (const std::string& slot : checkpoint.slots) {
+    state.optimizer.slots.push_back(reader.message(slot_prefix(slot)));
+  }
+  if (reader.has("unvisited.eta.")) state.unvisited.per_example = reader.message("unvisited.");
+  state.prior = reader.has("prior.eta.") ? reader.message("prior.")
+                                         : flat_like(state.global.eta(), state.global.family());
+  if (reader.has("initial.")) state.initial = reader.vector("initial.");
+  return checkpoint;
+}
+
+}  // namespace fedep

@@ -1,0 +1,39 @@
+// A checkpoint: the server's state and the names of the site states that go with it, as safetensors
+// that other programs read. Its bytes depend on recipe, seed and round alone.
+//
+//   write_checkpoint(path, {state, manifest, to_toml(recipe), {"momentum"}}, layout);
+//   const Checkpoint checkpoint = read_checkpoint(path, layout);
+//
+// Tensors, in the model's shapes: eta.<name>, lambda.<name> (isotropic: one number, lambda), and
+// where there are some optim.<slot>.eta.<name>, optim.<slot>.lambda.<name>, unvisited.eta.<name>,
+// unvisited.lambda…, prior.eta.<name>, prior.lambda…, initial.<name>. Metadata: format, round, phase, recipe, model (a hash of the
+// layout), sites, and a checksum per tensor.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "fedep/message/layout.h"
+#include "fedep/round/server_state.h"
+#include "fedep/round/site_store.h"
+
+namespace fedep {
+
+struct Checkpoint {
+  ServerState state;
+  SiteManifest sites;
+  std::string recipe;              // resolved, TOML
+  std::vector<std::string> slots;  // names of the optimizer's slots
+
+  bool operator==(const Checkpoint&) const = default;
+};
+
+// Replaces the file atomically.
+void write_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint,
+                      const Layout& layout);
+
+// Throws InputError for a file that is damaged or belongs to another model, naming it.
+Checkpoint read_checkpoint(const std::filesystem::path& path, const Layout& layout);
+
+}  // namespace fedep

@@ -1,0 +1,101 @@
+#include <mutex>
+
+#include "fedep/round/site_files.h"
+#include "fedep/round/site_store.h"
+
+namespace fedep {
+namespace {
+
+// Memory holds a round number per visited client; a settled or proposed state is the file of that
+// round. Files of rounds that are past stay until keep_only, since a checkpoint may name them.
+class DiskStore final : public SiteStore {
+ public:
+  explicit DiskStore(const std::filesystem::path& folder) : files_(folder) {}
+
+  std::optional<SiteState> get(std::uint64_t client) const override {
+    return read(settled_, client);
+  }
+  std::optional<SiteState> proposed(std::uint64_t client) const override {
+    return read(proposed_, client);
+  }
+
+  void propose(std::uint64_t client, std::int64_t round, SiteState state) override {
+    files_.write(client, round, state);
+    const std::lock_guard lock(mutex_);
+    proposed_[client] = round;
+  }
+
+  void settle(std::int64_t round, std::span<const std::uint64_t> taken) override {
+    SiteManifest replaced;
+    for (const std::uint64_t client : taken) {
+      const auto proposal = proposed_.find(client);
+      if (proposal == proposed_.end() || proposal->second != round) continue;
+      if (const auto old = settled_.find(client); old != settled_.end()) replaced.insert(*old);
+      settled_[client] = round;
+      proposed_.erase(proposal);
+    }
+    for (const auto& [client, dropped] : proposed_) files_.remove(client, dropped);
+    proposed_.clear();
+    for (const auto& [client, old] : replaced) remove_unless_saved(client, old);
+  }
+
+  void clear() override {
+    settled_.clear();
+    proposed_.clear();
+  }
+
+  SiteManifest save() override {
+    saved_.push_back(settled_);
+    return settled_;
+  }
+
+  void restore(const SiteManifest& manifest) override {
+    for (const auto& [client, round] : manifest) files_.read(client, round);  // throws if damaged
+    settled_ = manifest;
+    saved_ = {manifest};
+    proposed_.clear();
+  }
+
+  void keep_only(std::span<const SiteManifest> manifests) override {
+    saved_.assign(manifests.begin(), manifests.end());
+    std::vector<SiteManifest> wanted = saved_;
+    wanted.push_back(settled_);
+    files_.keep_only(wanted);
+  }
+
+  std::size_t visited() const override { return settled_.size(); }
+
+ private:
+  std::optional<SiteState> read(const SiteManifest& versions, std::uint64_t client) const {
+    std::int64_t round = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = versions.find(client);
+      if (found == versions.end()) return std::nullopt;
+      round = found->second;
+    }
+    return files_.read(client, round);
+  }
+
+  void remove_unless_saved(std::uint64_t client, std::int64_t round) const {
+    for (const SiteManifest& manifest : saved_) {
+      const auto found = manifest.find(client);
+      if (found != manifest.end() && found->second == round) return;
+    }
+    files_.remove(client, round);
+  }
+
+  SiteFiles files_;
+  mutable std::mutex mutex_;  // guards both maps
+  SiteManifest settled_;
+  SiteManifest proposed_;
+  std::vector<SiteManifest> saved_;  // what checkpoints name
+};
+
+}  // namespace
+
+std::unique_ptr<SiteStore> make_disk_store(const std::filesystem::path& folder) {
+  return std::make_unique<DiskStore>(folder);
+}
+
+}  // namespace fedep

@@ -1,0 +1,254 @@
+#include "fedep/round/durable_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "fedep/message/error.h"
+
+namespace fedep {
+namespace {
+
+using Path = std::filesystem::path;
+
+constexpr std::size_t kBufferSize = std::size_t(1) << 16;
+constexpr std::size_t kReadSize = std::size_t(1) << 20;
+
+std::string failure(const Path& path, std::string_view action, int error) {
+  return fmt::format("{}: cannot {}: {}", path.string(), action,
+                     std::generic_category().message(error));
+}
+
+[[noreturn]] void throw_run_error(const Path& path, std::string_view action) {
+  const int error = errno;
+  throw RunError(failure(path, action, error));
+}
+
+// Repeats a system call that a signal interrupted.
+template <class Call>
+auto uninterrupted(Call call) {
+  auto result = call();
+  while (result == -1 && errno == EINTR) result = call();
+  return result;
+}
+
+Path directory_of(const Path& path) {
+  return path.has_parent_path() ? path.parent_path() : Path(".");
+}
+
+void sync_directory(const Path& path) {
+  const Path directory = directory_of(path);
+  const FileDescriptor file(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!file) throw_run_error(directory, "open");
+  if (uninterrupted([&] { return ::fsync(file.get()); }) != 0) {
+    throw_run_error(directory, "sync");
+  }
+}
+
+// The file a replacement is written to, locked; removed when this goes, unless it was renamed.
+class Temporary {
+ public:
+  explicit Temporary(const Path& target) : target_(target) {
+    path_ = directory_of(target) / fmt::format(".{}.tmp", target.filename().string());
+    while (!open_locked()) {
+    }
+    if (::ftruncate(file_.get(), 0) != 0) {
+      const int error = errno;
+      remove();
+      throw RunError(failure(target_, "write", error));
+    }
+    buffer_.reserve(kBufferSize);
+  }
+  Temporary(const Temporary&) = delete;
+  Temporary& operator=(const Temporary&) = delete;
+  ~Temporary() { remove(); }
+
+  // Small pieces are collected; large ones are written from where they lie.
+  void write(std::span<const std::byte> bytes) {
+    if (buffer_.size() + bytes.size() > kBufferSize) flush();
+    if (bytes.size() >= kBufferSize) return write_out(bytes);
+    buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
+  }
+
+  void rename_to_target() {
+    flush();
+    if (uninterrupted([&] { return ::fsync(file_.get()); }) != 0) throw_run_error(target_, "sync");
+    if (::rename(path_.c_str(), target_.c_str()) != 0) throw_run_error(target_, "replace");
+    exists_ = false;
+  }
+
+ private:
+  // False if another writer renamed or removed the temporary while we waited for it.
+  bool open_locked() {
+    file_ =
+        FileDescriptor(::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+    if (!file_) throw_run_error(target_, "create a temporary beside it");
+    if (uninterrupted([&] { return ::flock(file_.get(), LOCK_EX); }) != 0) {
+      throw_run_error(target_, "lock its temporary");
+    }
+    struct stat opened = {};
+    struct stat named = {};
+    if (::fstat(file_.get(), &opened) != 0) throw_run_error(target_, "inspect its temporary");
+    exists_ = ::lstat(path_.c_str(), &named) == 0 && named.st_ino == opened.st_ino &&
+              named.st_dev == opened.st_dev;
+    return exists_;
+  }
+
+  void flush() {
+    write_out(buffer_);
+    buffer_.clear();
+  }
+
+  void write_out(std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+      const ssize_t n =
+          uninterrupted([&] { return ::write(file_.get(), bytes.data(), bytes.size()); });
+      if (n < 0) throw_run_error(target_, "write");
+      bytes = bytes.subspan(std::size_t(n));
+    }
+  }
+
+  // Before the lock goes, so that no other writer's temporary is hit.
+  void remove() {
+    if (exists_) ::unlink(path_.c_str());
+    exists_ = false;
+  }
+
+  Path target_;
+  Path path_;
+  FileDescriptor file_;
+  bool exists_ = false;
+  std::vector<std::byte> buffer_;
+};
+
+// Where the last whole line ends.
+off_t end_of_lines(const FileDescriptor& file, const Path& path) {
+  struct stat status = {};
+  if (::fstat(file.get(), &status) != 0) throw_run_error(path, "inspect");
+  std::array<char, 4096> block;
+  off_t end = status.st_size;
+  while (end > 0) {
+    const off_t begin = std::max<off_t>(0, end - off_t(block.size()));
+    const ssize_t n = uninterrupted(
+        [&] { return ::pread(file.get(), block.data(), std::size_t(end - begin), begin); });
+    if (n < 0) throw_run_error(path, "read");
+    if (n != end - begin) throw RunError(failure(path, "read", EIO));
+    for (off_t i = n; i > 0; --i) {
+      if (block[std::size_t(i - 1)] == '\n') return begin + i;
+    }
+    end = begin;
+  }
+  return 0;
+}
+
+}  // namespace
+
+FileDescriptor::FileDescriptor(FileDescriptor&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)) {}
+
+FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+
+FileDescriptor::~FileDescriptor() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+void replace_file(const Path& path, const FileWriter& writer) {
+  if (!path.has_filename()) {
+    throw InputError(
+        fmt::format("replace_file: path must name a file, but is '{}'", path.string()));
+  }
+  {
+    Temporary temporary(path);
+    writer([&](std::span<const std::byte> bytes) { temporary.write(bytes); });
+    temporary.rename_to_target();
+  }
+  sync_directory(path);
+}
+
+void replace_file(const Path& path, std::span<const std::byte> bytes) {
+  replace_file(path, [&](const ByteSink& sink) { sink(bytes); });
+}
+
+FileDescriptor open_file(const Path& path) {
+  FileDescriptor file(uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); }));
+  const int error = errno;
+  struct stat status = {};
+  if (file && ::fstat(file.get(), &status) == 0 && S_ISDIR(status.st_mode)) {
+    throw InputError(failure(path, "read", EISDIR));
+  }
+  if (file) return file;
+  if (error == ENOENT || error == ENOTDIR || error == EACCES || error == ENAMETOOLONG) {
+    throw InputError(failure(path, "read", error));
+  }
+  throw RunError(failure(path, "read", error));
+}
+
+std::size_t read_some(const FileDescriptor& file, const Path& path, std::span<std::byte> into) {
+  std::size_t done = 0;
+  while (done < into.size()) {
+    const ssize_t n =
+        uninterrupted([&] { return ::read(file.get(), into.data() + done, into.size() - done); });
+    if (n < 0) throw_run_error(path, "read");
+    if (n == 0) break;
+    done += std::size_t(n);
+  }
+  return done;
+}
+
+std::vector<std::byte> read_file(const Path& path) {
+  const FileDescriptor file = open_file(path);
+  struct stat status = {};
+  if (::fstat(file.get(), &status) != 0) throw_run_error(path, "inspect");
+  // The size is where to start: a file may grow meanwhile, and files in /proc have none.
+  std::vector<std::byte> bytes(std::size_t(status.st_size) + 1);
+  std::size_t size = 0;
+  while ((size += read_some(file, path, std::span(bytes).subspan(size))) == bytes.size()) {
+    bytes.resize(bytes.size() + std::max(bytes.size(), kReadSize));
+  }
+  bytes.resize(size);
+  return bytes;
+}
+
+void read_file_chunks(const Path& path, const ByteSink& sink) {
+  const FileDescriptor file = open_file(path);
+  std::vector<std::byte> chunk(kReadSize);
+  while (const std::size_t n = read_some(file, path, chunk)) sink(std::span(chunk).first(n));
+}
+
+DurableLog::DurableLog(Path path) : path_(std::move(path)) {
+  file_ = FileDescriptor(::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  if (!file_) throw_run_error(path_, "open for appending");
+  if (::ftruncate(file_.get(), end_of_lines(file_, path_)) != 0) throw_run_error(path_, "truncate");
+  sync_directory(path_);
+}
+
+void DurableLog::append_line(std::string_view line) {
+  if (line.find('\n') != std::string_view::npos) {
+    throw InputError("append_line: line must be a single one, but contains a line break");
+  }
+  const std::string text = std::string(line) + '\n';
+  const ssize_t n = uninterrupted([&] { return ::write(file_.get(), text.data(), text.size()); });
+  if (n == ssize_t(text.size())) return;
+  const int error = n < 0 ? errno : ENOSPC;
+  // A part of the line must not remain; if even this fails, opening the log again will do it.
+  const bool removed = n <= 0 || ::ftruncate(file_.get(), end_of_lines(file_, path_)) == 0;
+  throw RunError(failure(path_, removed ? "append a line" : "append a whole line", error));
+}
+
+void DurableLog::sync() {
+  if (uninterrupted([&] { return ::fdatasync(file_.get()); }) != 0) throw_run_error(path_, "sync");
+}
+
+}  // namespace fedep

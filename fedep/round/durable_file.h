@@ -1,0 +1,73 @@
+// Files that survive a crash: replaced whole or not at all, and logs of whole lines.
+//
+//   replace_file("run/state.bin", bytes);
+//   replace_file("run/state.bin", [&](const ByteSink& sink) { write_record(sections, sink); });
+//   DurableLog log("run/log.jsonl");
+//   log.append_line(R"({"kind":"round","round":1})");
+//
+// What the world refuses (full disk, read-only directory) is a RunError, a file to read that is not
+// there an InputError; both say which file, what was tried and why it failed.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fedep/message/record.h"
+
+namespace fedep {
+
+// An open file, closed when this goes.
+class FileDescriptor {
+ public:
+  FileDescriptor() = default;
+  explicit FileDescriptor(int fd) : fd_(fd) {}
+  FileDescriptor(FileDescriptor&& other) noexcept;
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept;
+  ~FileDescriptor();
+
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+
+ private:
+  int fd_ = -1;
+};
+
+// Writes a temporary ".<name>.tmp" in the same directory, brings it to the disk, renames it and
+// brings the directory to the disk. If anything fails until the rename, what the writer throws
+// included, the temporary is removed and an old file is as it was. A temporary that a killed
+// process left is written over. Two that replace the same file take turns.
+using FileWriter = std::function<void(const ByteSink&)>;
+void replace_file(const std::filesystem::path& path, const FileWriter& writer);
+void replace_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
+
+// Opens for reading; throws InputError if there is no such file to read.
+FileDescriptor open_file(const std::filesystem::path& path);
+// Reads until the span is full or the file ends; gives how much was read.
+std::size_t read_some(const FileDescriptor& file, const std::filesystem::path& path,
+                      std::span<std::byte> into);
+std::vector<std::byte> read_file(const std::filesystem::path& path);
+// The file from front to back, in chunks of at most 1 MiB.
+void read_file_chunks(const std::filesystem::path& path, const ByteSink& sink);
+
+// A file of whole lines, which only grows. A last line without its end, which only a crash can
+// leave, is cut off on opening. One log is written by one owner.
+class DurableLog {
+ public:
+  explicit DurableLog(std::filesystem::path path);
+  // The line comes without its end. It is written in one piece and survives the death of this
+  // process; if it does not fit on the disk, nothing of it remains.
+  void append_line(std::string_view line);
+  // Brings all lines to the disk, so that they survive a power cut too.
+  void sync();
+
+ private:
+  std::filesystem::path path_;
+  FileDescriptor file_;
+};
+
+}  // namespace fedep

@@ -1,0 +1,101 @@
+#include <mutex>
+#include <utility>
+
+#include "fedep/message/check.h"
+#include "fedep/round/site_files.h"
+#include "fedep/round/site_store.h"
+
+namespace fedep {
+namespace {
+
+class MemoryStore final : public SiteStore {
+ public:
+  explicit MemoryStore(const std::optional<std::filesystem::path>& folder) {
+    if (folder) files_.emplace(*folder);
+  }
+
+  std::optional<SiteState> get(std::uint64_t client) const override {
+    return find(settled_, client);
+  }
+  std::optional<SiteState> proposed(std::uint64_t client) const override {
+    return find(proposed_, client);
+  }
+
+  void propose(std::uint64_t client, std::int64_t round, SiteState state) override {
+    const std::lock_guard lock(mutex_);
+    proposed_.insert_or_assign(client, Version{round, std::move(state), false});
+  }
+
+  void settle(std::int64_t round, std::span<const std::uint64_t> taken) override {
+    for (const std::uint64_t client : taken) {
+      const auto proposal = proposed_.find(client);
+      if (proposal == proposed_.end() || proposal->second.round != round) continue;
+      settled_.insert_or_assign(client, std::move(proposal->second));
+    }
+    proposed_.clear();
+  }
+
+  void clear() override {
+    settled_.clear();
+    proposed_.clear();
+  }
+
+  SiteManifest save() override {
+    SiteManifest manifest;
+    for (auto& [client, version] : settled_) {
+      // A file of that name that this store did not write may be another run's.
+      if (!version.written || !files().has(client, version.round)) {
+        files().write(client, version.round, version.state);
+        version.written = true;
+      }
+      manifest[client] = version.round;
+    }
+    return manifest;
+  }
+
+  void restore(const SiteManifest& manifest) override {
+    clear();
+    for (const auto& [client, round] : manifest) {
+      settled_.emplace(client, Version{round, files().read(client, round), true});
+    }
+  }
+
+  void keep_only(std::span<const SiteManifest> manifests) override {
+    if (files_) files_->keep_only(manifests);
+  }
+
+  std::size_t visited() const override { return settled_.size(); }
+
+ private:
+  struct Version {
+    std::int64_t round = 0;
+    SiteState state;
+    bool written = false;  // to its file, by this store
+  };
+  using Versions = std::map<std::uint64_t, Version>;
+
+  std::optional<SiteState> find(const Versions& versions, std::uint64_t client) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = versions.find(client);
+    if (found == versions.end()) return std::nullopt;
+    return found->second.state;
+  }
+
+  const SiteFiles& files() const {
+    if (!files_) throw InputError("site store: saving needs a folder, but this store has none");
+    return *files_;
+  }
+
+  std::optional<SiteFiles> files_;
+  mutable std::mutex mutex_;  // guards both maps
+  Versions settled_;
+  Versions proposed_;
+};
+
+}  // namespace
+
+std::unique_ptr<SiteStore> make_memory_store(const std::optional<std::filesystem::path>& folder) {
+  return std::make_unique<MemoryStore>(folder);
+}
+
+}  // namespace fedep

@@ -1,0 +1,47 @@
+// One phase of a schedule with every choice made: what its rounds have in common. Built from a recipe by
+// plan_phases; the round loop, executors and clients read it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "fedep/algorithm/algorithm.h"
+#include "fedep/algorithm/settings.h"
+#include "fedep/config/recipe.h"
+#include "fedep/optim/settings.h"
+
+namespace fedep {
+
+struct Phase {
+  const Algorithm* algorithm = nullptr;
+  std::int64_t first_round = 0;  // of the run; rounds count from 0
+  std::int64_t rounds = 0;
+  Family family = Family::isotropic;
+  CavityKind cavity = CavityKind::flat;
+  ShareRule share = ShareRule::examples;
+  WeightRule weight = WeightRule::equal;
+  DampingSettings damping = {};
+  double clip = 0;  // joint norm of a delta, 0 = none
+  GuardSettings guard = {};
+  DeltaSettings delta = {};
+  FactorStart factors = FactorStart::carry_mean;
+  double alpha = 0;  // precision per example of carry_mean's factors
+  bool carries_optimizer = false;
+  OptimizerSettings server_optimizer = {};
+  OptimizerSettings factor_optimizer = {};
+  std::size_t clients_per_round = 1;
+  int grid_bits = 64;
+  InferenceSettings inference = {};
+
+  // Clients keep a factor of their own between visits.
+  bool stateful() const { return cavity == CavityKind::own_factor; }
+  std::int64_t end_round() const { return first_round + rounds; }
+};
+
+// `family_of` names the family that an inference method's tilted distributions belong to.
+std::vector<Phase> plan_phases(const Recipe& recipe,
+                               const std::function<Family(std::string_view)>& family_of);
+
+}  // namespace fedep

@@ -1,0 +1,90 @@
+#include "fedep/round/phase.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "fedep/message/error.h"
+
+namespace fedep {
+namespace {
+
+Family diagonal_if_exact(std::string_view name) {
+  return name == "exact" ? Family::diagonal : Family::isotropic;
+}
+
+Recipe two_phases() {
+  Recipe recipe;
+  recipe.server.clients_per_round = 7;
+  recipe.server.optimizer = {.lr = 0.5, .momentum = 0.9};
+  recipe.server.grid_bits = 32;
+  recipe.phases = {{.algorithm = "fed_avg", .rounds = 401},
+                   {.algorithm = "fed_ep",
+                    .rounds = 1099,
+                    .clip = 100,
+                    .optimizer_state = OptimizerHandover::carry,
+                    .inference = InferenceSettings{.name = "exact", .alpha = 0.05, .rho = 0.3}}};
+  return recipe;
+}
+
+TEST(PlanPhases, FollowEachOtherWithoutAGap) {
+  const std::vector<Phase> phases = plan_phases(two_phases(), diagonal_if_exact);
+  ASSERT_EQ(phases.size(), 2u);
+  EXPECT_EQ(phases[0].first_round, 0);
+  EXPECT_EQ(phases[0].end_round(), 401);
+  EXPECT_EQ(phases[1].first_round, 401);
+  EXPECT_EQ(phases[1].end_round(), 1500);
+}
+
+TEST(PlanPhases, MakeEveryChoiceOfTheRecipe) {
+  const std::vector<Phase> phases = plan_phases(two_phases(), diagonal_if_exact);
+  EXPECT_EQ(phases[0].family, Family::isotropic);
+  EXPECT_FALSE(phases[0].stateful());
+  EXPECT_EQ(phases[0].weight, WeightRule::examples);
+  EXPECT_EQ(phases[0].damping.rule, DampingRule::none);  // an average by examples is one already
+  const Phase& ep = phases[1];
+  EXPECT_EQ(ep.algorithm, &find_algorithm("fed_ep"));
+  EXPECT_EQ(ep.family, Family::diagonal);
+  EXPECT_TRUE(ep.stateful());
+  EXPECT_EQ(ep.weight, WeightRule::equal);
+  EXPECT_EQ(ep.damping.rule, DampingRule::one_over_k);
+  EXPECT_EQ(ep.clip, 100);
+  EXPECT_EQ(ep.alpha, 0.05);
+  EXPECT_EQ(ep.delta.rho, 0.3);
+  EXPECT_TRUE(ep.carries_optimizer);
+  EXPECT_EQ(ep.clients_per_round, 7u);
+  EXPECT_EQ(ep.grid_bits, 32);
+  EXPECT_EQ(ep.server_optimizer, ep.factor_optimizer);
+  EXPECT_EQ(ep.server_optimizer.momentum, 0.9);
+}
+
+TEST(PlanPhases, LetARecipeOverruleTheAlgorithm) {
+  Recipe recipe = two_phases();
+  recipe.phases[1].cavity = CavityKind::flat;
+  recipe.phases[1].weight = WeightRule::examples;
+  recipe.server.factor_optimizer = OptimizerSettings{.lr = 0.25};
+  const Phase phase = plan_phases(recipe, diagonal_if_exact)[1];
+  EXPECT_FALSE(phase.stateful());
+  EXPECT_EQ(phase.weight, WeightRule::examples);
+  EXPECT_EQ(phase.factor_optimizer, (OptimizerSettings{.lr = 0.25}));
+}
+
+TEST(PlanPhases, SayWhatIsMissingOrWrong) {
+  Recipe recipe = two_phases();
+  recipe.phases[1].inference.reset();
+  EXPECT_THROW(plan_phases(recipe, diagonal_if_exact), InputError);
+  recipe = two_phases();
+  recipe.phases[0].algorithm = "fed_agv";
+  try {
+    plan_phases(recipe, diagonal_if_exact);
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("fed_avg"), std::string::npos) << error.what();
+  }
+  recipe = two_phases();
+  recipe.server.optimizer.lr = -1;
+  EXPECT_THROW(plan_phases(recipe, diagonal_if_exact), InputError);
+}
+
+}  // namespace
+}  // namespace fedep

@@ -1,0 +1,138 @@
+#include "fedep/round/run.h"
+
+#include <chrono>
+#include <map>
+
+#include "fedep/config/write_recipe.h"
+#include "fedep/message/check.h"
+#include "fedep/optim/optimizer.h"
+#include "fedep/round/checkpoint.h"
+
+namespace fedep {
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Whether something that happens every so many rounds happens after `completed` of `rounds`.
+bool due(int every, std::int64_t completed, std::int64_t rounds) {
+  return completed == rounds || (every > 0 && completed % every == 0);
+}
+
+std::vector<std::string> slot_names(const OptimizerSettings& settings) {
+  const auto names = find_optimizer(settings.name).slots(settings);
+  return {names.begin(), names.end()};
+}
+
+// Writes checkpoints, prunes old ones, and brings a run back from the latest.
+class Keeper {
+ public:
+  explicit Keeper(const RunParts& parts) : parts_(parts), recipe_(to_toml(parts.recipe)) {}
+
+  void write(const ServerState& state, const Phase& phase) {
+    if (parts_.directory == nullptr) return;
+    SiteManifest sites = phase.stateful() ? parts_.sites.save() : SiteManifest{};
+    write_checkpoint(parts_.directory->checkpoint(state.round),
+                     {state, sites, recipe_, slot_names(phase.server_optimizer)}, parts_.layout);
+    manifests_.insert_or_assign(state.round, std::move(sites));
+    prune();
+  }
+
+  // The latest checkpoint's state; nothing if there is none yet.
+  std::optional<ServerState> read() {
+    ServerState latest;
+    for (const std::int64_t round : parts_.directory->checkpoints()) {
+      Checkpoint checkpoint = read_checkpoint(parts_.directory->checkpoint(round), parts_.layout);
+      manifests_.insert_or_assign(round, std::move(checkpoint.sites));
+      latest = std::move(checkpoint.state);
+    }
+    if (manifests_.empty()) return std::nullopt;
+    parts_.sites.restore(manifests_.rbegin()->second);
+    prune();
+    return latest;
+  }
+
+ private:
+  void prune() {
+    while (manifests_.size() > std::size_t(parts_.recipe.checkpoint.keep)) {
+      parts_.directory->remove_checkpoint(manifests_.begin()->first);
+      manifests_.erase(manifests_.begin());
+    }
+    std::vector<SiteManifest> kept;
+    for (const auto& [round, manifest] : manifests_) kept.push_back(manifest);
+    parts_.sites.keep_only(kept);
+  }
+
+  const RunParts& parts_;
+  std::string recipe_;
+  std::map<std::int64_t, SiteManifest> manifests_;  // of the checkpoints that are kept
+};
+
+std::int64_t phase_of(const std::vector<Phase>& phases, std::int64_t round) {
+  std::int64_t index = 0;
+  while (round >= phases[std::size_t(index)].end_round()) ++index;
+  return index;
+}
+
+}  // namespace
+
+RunResult play_run(const RunParts& parts, HostVector<float> initial, const Json& header,
+                   const RunHooks& hooks, bool resume) {
+  check_same_size("play_run", "initial weights", size_of(parts.layout), initial.size());
+  Keeper keeper(parts);
+  RunResult result;
+  result.state = initial_server_state(parts.recipe.server, std::move(initial));
+  std::optional<RunLog> log;
+  if (parts.directory != nullptr) {
+    std::optional<ServerState> saved;
+    if (resume) saved = keeper.read();
+    if (saved) result.state = std::move(*saved);
+    log = saved ? RunLog::reopen(parts.directory->log(), result.state.round)
+                : RunLog::create(parts.directory->log(), header);
+  }
+  ServerState& state = result.state;
+  const std::int64_t rounds = parts.phases.back().end_round();
+  // A run that was over already still says how it ended.
+  if (state.round == rounds) result.metrics = hooks.evaluate(state, true);
+  const auto start = std::chrono::steady_clock::now();
+  while (state.round < rounds) {
+    const std::int64_t index = phase_of(parts.phases, state.round);
+    const Phase& phase = parts.phases[std::size_t(index)];
+    if (state.phase != index) {
+      state = begin_phase(std::move(state), phase, index, parts.population);
+      parts.sites.clear();
+    }
+    const auto round_start = std::chrono::steady_clock::now();
+    RoundReport report{.round = state.round,
+                       .rounds = rounds,
+                       .phase = phase.algorithm->name,
+                       .numbers = {},
+                       .seconds = 0,
+                       .metrics = {}};
+    report.numbers = play_round(state, phase, parts.recipe.seed, parts.population, parts.executor);
+    const bool stop = hooks.stop_requested && hooks.stop_requested();
+    if (due(parts.recipe.evaluate.every, state.round, rounds)) {
+      report.metrics = hooks.evaluate(state, state.round == rounds);
+      result.metrics = report.metrics;
+    }
+    report.seconds = seconds_since(round_start);
+    if (log) {
+      log->write(round_line(report.round, report.phase, report.numbers, report.seconds,
+                            report.metrics));
+    }
+    if (stop || due(parts.recipe.checkpoint.every, state.round, rounds)) keeper.write(state, phase);
+    if (hooks.watch) hooks.watch(report);
+    if (stop && state.round < rounds) {
+      result.end = RunEnd::interrupted;
+      return result;
+    }
+  }
+  if (log) {
+    Json line{{"kind", "end"}, {"rounds", state.round}, {"seconds", seconds_since(start)}};
+    log->write(line);
+  }
+  return result;
+}
+
+}  // namespace fedep

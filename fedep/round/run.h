@@ -1,0 +1,66 @@
+// A whole run: phases one after another, rounds logged and scored, checkpoints, and resuming to the
+// same bits.
+//
+//   const RunResult result = play_run(parts, initial_weights, header, hooks, resume);
+//   if (result.end == RunEnd::interrupted) …
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "fedep/config/recipe.h"
+#include "fedep/message/layout.h"
+#include "fedep/round/executor.h"
+#include "fedep/round/phase.h"
+#include "fedep/round/population.h"
+#include "fedep/round/run_directory.h"
+#include "fedep/round/run_log.h"
+#include "fedep/round/server_state.h"
+#include "fedep/round/site_store.h"
+
+namespace fedep {
+
+enum class RunEnd { done, interrupted };
+
+// What a finished round looks like to somebody who watches.
+struct RoundReport {
+  std::int64_t round = 0;   // its index
+  std::int64_t rounds = 0;  // of the whole run
+  std::string_view phase;
+  RoundNumbers numbers;
+  double seconds = 0;
+  Metrics metrics;  // empty in rounds that do not evaluate
+};
+
+struct RunHooks {
+  std::function<Metrics(const ServerState&, bool last)> evaluate;
+  std::function<void(const RoundReport&)> watch;  // may be empty
+  std::function<bool()> stop_requested;           // asked between rounds; may be empty
+};
+
+// Everything the rounds need; what is referred to must outlive the run.
+struct RunParts {
+  const Recipe& recipe;
+  const std::vector<Phase>& phases;
+  const Population& population;
+  const Layout& layout;
+  Executor& executor;
+  SiteStore& sites;
+  // Where the run is kept; null: nowhere, and nothing can be resumed.
+  const RunDirectory* directory;
+};
+
+// Plays all rounds from the beginning, or with `resume` from the latest checkpoint on. Returns the
+// state after the last round played.
+struct RunResult {
+  RunEnd end = RunEnd::done;
+  ServerState state;
+  Metrics metrics;  // of the last evaluation
+};
+RunResult play_run(const RunParts& parts, HostVector<float> initial, const Json& header,
+                   const RunHooks& hooks, bool resume);
+
+}  // namespace fedep

@@ -1,0 +1,38 @@
+// A run's directory: recipe.toml (resolved), log.jsonl, checkpoint-<round>.safetensors and sites/.
+// What was written is whole or absent, whenever the process dies.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "fedep/config/recipe.h"
+
+namespace fedep {
+
+class RunDirectory {
+ public:
+  // Makes the directory and writes the recipe. Throws InputError if it already holds a run: nothing
+  // is ever overwritten.
+  static RunDirectory create(const std::filesystem::path& path, const Recipe& recipe);
+  // Throws InputError if there is no run in it, one of another recipe, or one that has played more
+  // rounds than this recipe has. More rounds or phases at the end, other evaluation and other
+  // checkpoints are not another recipe.
+  static RunDirectory reopen(const std::filesystem::path& path, const Recipe& recipe);
+
+  std::filesystem::path log() const { return path_ / "log.jsonl"; }
+  std::filesystem::path sites() const { return path_ / "sites"; }
+  std::filesystem::path checkpoint(std::int64_t round) const;
+  // Rounds that have a checkpoint, ascending.
+  std::vector<std::int64_t> checkpoints() const;
+  void remove_checkpoint(std::int64_t round) const;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  explicit RunDirectory(std::filesystem::path path) : path_(std::move(path)) {}
+
+  std::filesystem::path path_;
+};
+
+}  // namespace fedep

@@ -1,0 +1,49 @@
+// The run log, log.jsonl: one JSON object a line. First {"kind":"run",…}, then a line per round,
+// last {"kind":"end",…}. A value that does not exist is null, never NaN.
+//
+//   RunLog log = RunLog::create(path, header);
+//   log.write(round_line(41, "fed_ep", numbers, seconds, metrics));
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "fedep/round/durable_file.h"
+#include "fedep/round/play_round.h"
+
+namespace fedep {
+
+using Json = nlohmann::ordered_json;
+
+// Named results of an evaluation, in the order they are written. NaN stands for "does not exist".
+using Metrics = std::vector<std::pair<std::string, double>>;
+
+class RunLog {
+ public:
+  static RunLog create(const std::filesystem::path& path, const Json& header);
+  // Keeps the first line and those of rounds before `round`; the rest will be played again.
+  // Throws InputError if the log has no header or lacks one of those rounds.
+  static RunLog reopen(const std::filesystem::path& path, std::int64_t round);
+
+  void write(const Json& line);
+
+ private:
+  explicit RunLog(const std::filesystem::path& path) : lines_(path) {}
+
+  DurableLog lines_;
+};
+
+Json round_line(std::int64_t round, std::string_view phase, const RoundNumbers& numbers,
+                double seconds, const Metrics& metrics);
+
+// Every line of a log; throws InputError naming the line that is not JSON. A last line without its
+// newline is what a crash leaves behind and is ignored.
+std::vector<Json> read_log(const std::filesystem::path& path);
+
+}  // namespace fedep

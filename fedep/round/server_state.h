@@ -1,0 +1,50 @@
+// Everything the server carries from round to round. Two equal states and one recipe give equal
+// runs; a checkpoint is this and the site store.
+#pragma once
+
+#include <cstdint>
+
+#include "fedep/config/recipe.h"
+#include "fedep/message/gaussian.h"
+#include "fedep/optim/optimizer.h"
+#include "fedep/round/grid.h"
+#include "fedep/round/phase.h"
+#include "fedep/round/population.h"
+#include "fedep/round/task.h"
+
+namespace fedep {
+
+struct ServerState {
+  std::int64_t round = 0;  // rounds completed
+  std::int64_t phase = -1;  // the phase that `global` belongs to, -1 before the first
+  // Where chains start while q is improper: the weights a phase began with. Empty in phases whose q
+  // is always proper.
+  HostVector<float> initial;
+  Message prior;              // q_0, a factor of its own that nobody updates
+  Message global;             // q
+  OptimizerState optimizer;
+  UnvisitedFactor unvisited;
+  GridState grid;
+
+  bool operator==(const ServerState&) const = default;
+};
+
+// Where chains start and predictions are made: eta / lambda, as the reference has it for negative precisions too;
+// the initial weights in coordinates that q says nothing about.
+HostVector<float> point_estimate(const ServerState& state);
+
+// A server that has not played yet.
+ServerState initial_server_state(const ServerSettings& settings, HostVector<float> initial);
+
+// Hand-over to a phase. The mean is carried; everything else is made anew:
+//
+//   FedAvg, FedPA       q = (mean, lambda 1)
+//   EP, carry_mean      Λ_k = α N_k,  q = q_0 Π_k q_k with the carried mean:
+//                       Λ = λ_0 + α N,  η_k = (N_k / N)(Λ mean - η_0)
+//   EP, flat            q_k = 1, q = q_0
+//
+// The optimizer's state is fresh, or carried: then eta's slots serve eta and lambda both.
+ServerState begin_phase(ServerState state, const Phase& phase, std::int64_t index,
+                        const Population& population);
+
+}  // namespace fedep

@@ -1,0 +1,88 @@
+#include "fedep/round/site_files.h"
+
+#include <set>
+#include <utility>
+
+#include "fedep/message/check.h"
+#include "fedep/message/message_bytes.h"
+#include "fedep/round/durable_file.h"
+
+namespace fedep {
+namespace {
+
+constexpr const char* kNumbers = "client_round_steps_slots";
+
+std::string slot_name(std::size_t i) { return fmt::format("slot{}", i); }
+
+}  // namespace
+
+SiteFiles::SiteFiles(std::filesystem::path folder) : folder_(std::move(folder)) {
+  std::error_code error;
+  std::filesystem::create_directories(folder_, error);
+  if (error) {
+    throw RunError(fmt::format("{}: cannot make folder: {}", folder_.string(), error.message()));
+  }
+}
+
+std::filesystem::path SiteFiles::path_of(std::uint64_t client, std::int64_t round) const {
+  return folder_ / fmt::format("{:016x}-{}.site", client, round);
+}
+
+void SiteFiles::write(std::uint64_t client, std::int64_t round, const SiteState& state) const {
+  std::vector<SectionView> sections;
+  const std::vector<std::int64_t> numbers{std::int64_t(client), round, state.optimizer.steps,
+                                          std::int64_t(state.optimizer.slots.size())};
+  sections.push_back({kNumbers, std::span<const std::int64_t>(numbers)});
+  append_sections(sections, "factor", state.factor);
+  for (std::size_t i = 0; i < state.optimizer.slots.size(); ++i) {
+    append_sections(sections, slot_name(i), state.optimizer.slots[i]);
+  }
+  replace_file(path_of(client, round), [&](const ByteSink& sink) { write_record(sections, sink); });
+}
+
+SiteState SiteFiles::read(std::uint64_t client, std::int64_t round) const {
+  const std::filesystem::path path = path_of(client, round);
+  try {
+    RecordReader reader;
+    read_file_chunks(path, [&](std::span<const std::byte> bytes) { reader.feed(bytes); });
+    Record record = reader.take();
+    const std::vector<std::int64_t> numbers = record.get<std::int64_t>(kNumbers);
+    if (numbers.size() != 4 || numbers[0] != std::int64_t(client) || numbers[1] != round) {
+      throw InputError(fmt::format("state must be client {:016x}'s of round {}, but is not", client,
+                                   round));
+    }
+    SiteState state;
+    state.factor = extract_message(record, "factor");
+    state.optimizer.steps = numbers[2];
+    for (std::int64_t i = 0; i < numbers[3]; ++i) {
+      state.optimizer.slots.push_back(extract_message(record, slot_name(std::size_t(i))));
+    }
+    return state;
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("{}: {}", path.string(), error.what()));
+  }
+}
+
+bool SiteFiles::has(std::uint64_t client, std::int64_t round) const {
+  return std::filesystem::exists(path_of(client, round));
+}
+
+void SiteFiles::remove(std::uint64_t client, std::int64_t round) const {
+  std::error_code ignored;  // a file left behind costs space, not correctness
+  std::filesystem::remove(path_of(client, round), ignored);
+}
+
+void SiteFiles::keep_only(std::span<const SiteManifest> manifests) const {
+  std::set<std::filesystem::path> wanted;
+  for (const SiteManifest& manifest : manifests) {
+    for (const auto& [client, round] : manifest) wanted.insert(path_of(client, round));
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+    if (entry.path().extension() == ".site" && !wanted.contains(entry.path())) {
+      std::error_code ignored;
+      std::filesystem::remove(entry.path(), ignored);
+    }
+  }
+}
+
+}  // namespace fedep

@@ -1,0 +1,67 @@
+// What stateful clients keep between visits: their factor and the state of the optimizer that
+// moves it. A client that was never visited costs nothing.
+//
+// A visit proposes a new state; it becomes the client's state when the round is settled, that is,
+// once the server has taken the delta. A lost report or a crash in between leaves the client where
+// it was.
+//
+//   store->propose(key, round, state);
+//   store->settle(round, taken_keys);
+//   const SiteManifest saved = store->save();     // durable; goes into the checkpoint
+//   store->restore(saved);                        // back to exactly that
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "fedep/message/gaussian.h"
+#include "fedep/optim/optimizer.h"
+
+namespace fedep {
+
+struct SiteState {
+  Message factor;
+  OptimizerState optimizer;
+
+  bool operator==(const SiteState&) const = default;
+};
+
+// Client key -> round in which the state that counts was made.
+using SiteManifest = std::map<std::uint64_t, std::int64_t>;
+
+// Different clients may be read and proposed from different threads at once; all else may not
+// overlap with anything.
+class SiteStore {
+ public:
+  virtual ~SiteStore() = default;
+
+  // Nothing for a client that has no settled (or proposed) state.
+  virtual std::optional<SiteState> get(std::uint64_t client) const = 0;
+  virtual std::optional<SiteState> proposed(std::uint64_t client) const = 0;
+  virtual void propose(std::uint64_t client, std::int64_t round, SiteState state) = 0;
+  // Proposals of `taken` clients count from now on, all others are dropped.
+  virtual void settle(std::int64_t round, std::span<const std::uint64_t> taken) = 0;
+  // Everybody starts without state again: a new phase begins.
+  virtual void clear() = 0;
+
+  virtual SiteManifest save() = 0;
+  virtual void restore(const SiteManifest& manifest) = 0;
+  // What none of these names may go; `restore` will be asked for no other. Also called after a
+  // restore: files of later rounds are what a run that died had made.
+  virtual void keep_only(std::span<const SiteManifest> manifests) = 0;
+
+  virtual std::size_t visited() const = 0;
+};
+
+// States in memory, written to <folder>/<client key>-<round>.site when saved. Without a folder
+// nothing outlives the store, and save throws.
+std::unique_ptr<SiteStore> make_memory_store(
+    const std::optional<std::filesystem::path>& folder = {});
+// States in those files only; memory does not grow with the clients visited.
+std::unique_ptr<SiteStore> make_disk_store(const std::filesystem::path& folder);
+
+}  // namespace fedep

@@ -1,0 +1,270 @@
+#include "fedep/round/site_store.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "fedep/message/error.h"
+#include "fedep/random/stream.h"
+
+namespace fedep {
+namespace {
+
+using V = HostVector<float>;
+namespace fs = std::filesystem;
+
+class SiteStores : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ =
+        fs::temp_directory_path() / ("fedep-sites-" + std::to_string(getpid()) + "-" +
+                                     testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::remove_all(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::size_t files(const std::string& name) const {
+    if (!fs::exists(folder_ / name)) return 0;
+    return std::size_t(
+        std::distance(fs::directory_iterator(folder_ / name), fs::directory_iterator()));
+  }
+
+  fs::path folder_;
+};
+
+SiteState random_state(Stream& stream) {
+  const std::size_t d = 1 + stream.below(6);
+  const auto vector = [&] {
+    V v(d);
+    for (float& x : v.span()) x = float(stream.normal());
+    return v;
+  };
+  const bool isotropic = stream.below(2) == 0;
+  const auto message = [&] {
+    return isotropic ? Message(vector(), float(stream.normal())) : Message(vector(), vector());
+  };
+  SiteState state{.factor = message(),
+                  .optimizer = {.steps = std::int64_t(stream.below(100)), .slots = {}}};
+  for (std::uint64_t slots = stream.below(3); slots > 0; --slots)
+    state.optimizer.slots.push_back(message());
+  return state;
+}
+
+SiteState state_of(float value) {
+  return {.factor = Message(V{value, -value}, 2 * value), .optimizer = {}};
+}
+
+const std::vector<std::uint64_t> kOnlyClient7{7};
+
+TEST_F(SiteStores, DiskAndMemoryAgreeInEveryBitWhateverIsDoneToThem) {
+  for (std::uint32_t trial = 0; trial < 4; ++trial) {
+    Stream stream({.seed = 1, .step = trial});
+    const std::string name = std::to_string(trial);
+    const auto disk = make_disk_store(folder_ / ("disk" + name));
+    const auto memory = make_memory_store(folder_ / ("memory" + name));
+    constexpr std::uint64_t kClients = 6;
+    std::vector<SiteManifest> saved;
+    std::int64_t round = 0;
+    for (int operation = 0; operation < 40; ++operation) {
+      switch (stream.below(8)) {
+        default: {  // a round: some propose, some of those and perhaps others are taken
+          for (std::uint64_t client = 0; client < kClients; ++client) {
+            if (stream.below(2) == 0) continue;
+            const SiteState state = random_state(stream);
+            disk->propose(client, round, state);
+            memory->propose(client, round, state);
+            EXPECT_EQ(disk->proposed(client), state);
+            EXPECT_EQ(memory->proposed(client), state);
+          }
+          std::vector<std::uint64_t> taken;
+          for (std::uint64_t client = 0; client < kClients; ++client) {
+            if (stream.below(2) == 0) taken.push_back(client);
+          }
+          disk->settle(round, taken);
+          memory->settle(round, taken);
+          ++round;
+          break;
+        }
+        case 0: {
+          const SiteManifest manifest = disk->save();
+          EXPECT_EQ(manifest, memory->save());
+          saved.push_back(manifest);
+          break;
+        }
+        case 1: {
+          if (saved.empty()) break;
+          const SiteManifest manifest = saved[stream.below(saved.size())];
+          disk->restore(manifest);
+          memory->restore(manifest);
+          break;
+        }
+        case 2: {
+          while (saved.size() > 2) saved.erase(saved.begin());
+          disk->keep_only(saved);
+          memory->keep_only(saved);
+          break;
+        }
+        case 3: {
+          if (stream.below(3) > 0) break;
+          disk->clear();
+          memory->clear();
+          break;
+        }
+      }
+      EXPECT_EQ(disk->visited(), memory->visited());
+      for (std::uint64_t client = 0; client < kClients; ++client) {
+        EXPECT_EQ(disk->get(client), memory->get(client));
+        EXPECT_EQ(disk->proposed(client), std::nullopt);
+        EXPECT_EQ(memory->proposed(client), std::nullopt);
+      }
+    }
+  }
+}
+
+TEST_F(SiteStores, AProposalCountsOnceItIsSettledAndElseIsDropped) {
+  for (const auto& store : {make_memory_store(), make_disk_store(folder_)}) {
+    store->propose(7, 0, state_of(1));
+    store->propose(8, 0, state_of(2));
+    EXPECT_EQ(store->get(7), std::nullopt);
+    EXPECT_EQ(store->visited(), 0u);
+    store->settle(0, kOnlyClient7);
+    EXPECT_EQ(store->get(7), state_of(1));
+    EXPECT_EQ(store->get(8), std::nullopt);
+    EXPECT_EQ(store->proposed(8), std::nullopt);
+    EXPECT_EQ(store->visited(), 1u);
+    store->propose(7, 1, state_of(3));
+    store->settle(1, {});
+    EXPECT_EQ(store->get(7), state_of(1));
+    // A proposal of a round that died is not this round's.
+    store->propose(7, 2, state_of(4));
+    store->settle(3, kOnlyClient7);
+    EXPECT_EQ(store->get(7), state_of(1));
+    store->clear();
+    EXPECT_EQ(store->get(7), std::nullopt);
+  }
+}
+
+TEST_F(SiteStores, TheLastProposalOfARoundIsTheOneThatCounts) {
+  for (const auto& store : {make_memory_store(), make_disk_store(folder_)}) {
+    store->propose(7, 0, state_of(1));
+    store->propose(7, 0, state_of(2));
+    store->settle(0, kOnlyClient7);
+    EXPECT_EQ(store->get(7), state_of(2));
+  }
+}
+
+TEST_F(SiteStores, AClientNeverVisitedCostsNothing) {
+  const auto disk = make_disk_store(folder_ / "disk");
+  const auto memory = make_memory_store(folder_ / "memory");
+  for (const auto* store : {disk.get(), memory.get()}) {
+    EXPECT_EQ(store->visited(), 0u);
+    for (std::uint64_t client = 0; client < 100; ++client)
+      EXPECT_EQ(store->get(client), std::nullopt);
+  }
+  EXPECT_TRUE(disk->save().empty());
+  EXPECT_TRUE(memory->save().empty());
+  EXPECT_EQ(files("disk") + files("memory"), 0u);
+}
+
+TEST_F(SiteStores, KeepsNoFileThatNothingCanAskForAgain) {
+  const auto store = make_disk_store(folder_ / "disk");
+  for (std::int64_t round = 0; round < 10; ++round) {
+    store->propose(7, round, state_of(float(round)));
+    store->propose(8, round, state_of(float(round)));
+    store->settle(round, kOnlyClient7);
+    EXPECT_EQ(files("disk"), 1u);
+  }
+  const SiteManifest saved = store->save();
+  store->propose(7, 10, state_of(10));
+  store->settle(10, kOnlyClient7);
+  EXPECT_EQ(files("disk"), 2u);  // the one that counts and the one a checkpoint names
+  store->keep_only({});
+  EXPECT_EQ(files("disk"), 1u);
+  EXPECT_EQ(store->get(7), state_of(10));
+  EXPECT_THROW(store->restore(saved), InputError);
+}
+
+TEST_F(SiteStores, AnotherProcessFindsWhatWasSaved) {
+  for (const bool on_disk : {true, false}) {
+    const fs::path folder = folder_ / (on_disk ? "disk" : "memory");
+    const auto make = [&] { return on_disk ? make_disk_store(folder) : make_memory_store(folder); };
+    SiteManifest saved;
+    {
+      const auto store = make();
+      store->propose(7, 3, state_of(1));
+      store->settle(3, kOnlyClient7);
+      saved = store->save();
+      store->propose(7, 4, state_of(2));  // dies before it settles
+    }
+    EXPECT_EQ(saved, (SiteManifest{{7, 3}}));
+    const auto store = make();
+    EXPECT_EQ(store->get(7), std::nullopt);
+    store->restore(saved);
+    store->keep_only(std::vector<SiteManifest>{saved});
+    EXPECT_EQ(store->get(7), state_of(1));
+    EXPECT_EQ(store->proposed(7), std::nullopt);
+    EXPECT_EQ(files(folder.filename().string()), 1u);
+  }
+}
+
+TEST_F(SiteStores, SavesItsOwnStateOverAFileThatAnotherRunLeft) {
+  for (const float value : {1.0f, 2.0f}) {
+    const auto store = make_memory_store(folder_ / "memory");
+    store->propose(7, 0, state_of(value));
+    store->settle(0, kOnlyClient7);
+    const auto reader = make_memory_store(folder_ / "memory");
+    reader->restore(store->save());
+    EXPECT_EQ(reader->get(7), state_of(value));
+  }
+}
+
+TEST_F(SiteStores, ADamagedOrMissingFileIsRefusedByItsName) {
+  for (const bool missing : {false, true}) {
+    for (const bool on_disk : {true, false}) {
+      const fs::path folder = folder_ / ("s" + std::to_string(2 * missing + on_disk));
+      const auto store = on_disk ? make_disk_store(folder) : make_memory_store(folder);
+      store->propose(7, 3, state_of(1));
+      store->settle(3, kOnlyClient7);
+      const SiteManifest saved = store->save();
+      const fs::path file = folder / "0000000000000007-3.site";
+      ASSERT_TRUE(fs::exists(file));
+      if (missing) {
+        fs::remove(file);
+      } else {
+        std::fstream bytes(file, std::ios::in | std::ios::out | std::ios::binary);
+        bytes.seekp(std::streamoff(fs::file_size(file) / 2));
+        bytes.put('\x55');
+      }
+      try {
+        store->restore(saved);
+        FAIL() << "restored from a damaged file";
+      } catch (const InputError& error) {
+        EXPECT_NE(std::string(error.what()).find(file.string()), std::string::npos) << error.what();
+      }
+    }
+  }
+}
+
+TEST_F(SiteStores, AFileOfAnotherRoundIsRefused) {
+  const auto store = make_disk_store(folder_);
+  store->propose(7, 3, state_of(1));
+  store->settle(3, kOnlyClient7);
+  fs::copy_file(folder_ / "0000000000000007-3.site", folder_ / "0000000000000007-4.site");
+  EXPECT_THROW(store->restore({{7, 4}}), InputError);
+}
+
+TEST_F(SiteStores, MemoryWithoutAFolderCannotBeSaved) {
+  const auto store = make_memory_store();
+  store->propose(7, 0, state_of(1));
+  store->settle(0, kOnlyClient7);
+  EXPECT_THROW(store->save(), InputError);
+}
+
+}  // namespace
+}  // namespace fedep
