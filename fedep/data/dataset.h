@@ -1,0 +1,61 @@
+// A federated data set: who the clients are and what each one's examples look like. Everything is
+// read and checked when it is opened; afterwards batches are gathered by index, from any thread.
+//
+//   const std::unique_ptr<Dataset> data = open_dataset(recipe.data, seed, data_folder);
+//   Batch batch;
+//   data->train_batch(client, indices, &augmentation, batch);
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fedep/data/batch.h"
+#include "fedep/random/stream.h"
+
+namespace fedep {
+
+struct DatasetInfo {
+  std::string name;
+  std::vector<std::int64_t> features;  // shape of one example: {24, 24, 3}, or {10000}
+  bool sparse = false;                 // features come as Batch::sparse
+  TargetKind target = TargetKind::label;
+  std::size_t outputs = 0;  // classes or tags; 1 for binary and real
+  std::size_t skipped_records = 0;                // bad records left out while reading
+  std::vector<std::string> feature_names;         // of tables, else empty
+  std::vector<std::string> output_names;          // classes or tags, where they have names
+
+  std::size_t feature_count() const {
+    std::size_t n = 1;
+    for (const std::int64_t extent : features) n *= std::size_t(extent);
+    return n;
+  }
+};
+
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+
+  virtual const DatasetInfo& info() const = 0;
+
+  // Training clients: ids and numbers of examples, in a fixed order.
+  virtual const std::vector<std::pair<std::string, std::size_t>>& clients() const = 0;
+
+  // Fills `out` with these examples of a client, in this order. `augmentation` null: as evaluation
+  // sees them (centre crop). Else random crops and flips: a pure function of the address and the
+  // example's index, whatever the batch around it.
+  virtual void train_batch(std::size_t client, std::span<const std::uint32_t> examples,
+                           const Address* augmentation, Batch& out) const = 0;
+
+  // Held-out examples [begin, end), clients one after another; which client each belongs to is an
+  // index into test_clients().
+  virtual std::size_t test_size() const = 0;
+  virtual void test_batch(std::size_t begin, std::size_t end, Batch& out) const = 0;
+  virtual const std::vector<std::string>& test_clients() const = 0;
+  virtual std::size_t test_client(std::size_t example) const = 0;
+};
+
+}  // namespace fedep

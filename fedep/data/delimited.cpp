@@ -1,0 +1,160 @@
+#include "fedep/data/delimited.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "fedep/data/data_file.h"
+#include "fedep/message/error.h"
+#include "fedep/message/nearest.h"
+
+namespace fedep {
+namespace {
+
+// Takes records off the front of a text.
+class RecordReader {
+ public:
+  RecordReader(std::string_view text, const DelimitedFormat& format, const std::string& source)
+      : text_(text), format_(format), source_(source) {}
+
+  bool done() const { return at_ == text_.size(); }
+
+  // The next record's fields; none if it breaks a rule, and then the next call starts on the line
+  // after it.
+  std::optional<std::vector<std::string>> next() {
+    std::vector<std::string> fields;
+    bool good = true;
+    for (;;) {
+      std::string& field = fields.emplace_back();
+      if (format_.quotes && at('"')) {
+        good = read_quoted(field) && good;
+      }
+      good = read_plain(field) && good;
+      if (!at(format_.separator)) break;
+      ++at_;
+    }
+    if (at('\r')) ++at_;
+    if (at('\n')) ++at_;
+    if (!good) return std::nullopt;
+    return fields;
+  }
+
+ private:
+  bool at(char c) const { return at_ < text_.size() && text_[at_] == c; }
+  bool at_line_end() const {
+    return at_ == text_.size() || text_[at_] == '\n' ||
+           (text_[at_] == '\r' && (at_ + 1 == text_.size() || text_[at_ + 1] == '\n'));
+  }
+
+  // A quoted field to its closing quote; false if anything but a separator or line end follows.
+  bool read_quoted(std::string& field) {
+    ++at_;
+    for (;;) {
+      const std::size_t quote = text_.find('"', at_);
+      if (quote == std::string_view::npos) {
+        throw InputError(fmt::format(
+            "{}: quotes must be closed, but the file ends within a quoted field", source_));
+      }
+      field.append(text_.substr(at_, quote - at_));
+      at_ = quote + 1;
+      if (!at('"')) break;
+      field.push_back('"');
+      ++at_;
+    }
+    return at_line_end() || at(format_.separator);
+  }
+
+  // Up to the separator or line end; false if there is a quote or a bare CR on the way.
+  bool read_plain(std::string& field) {
+    bool good = true;
+    for (; !at_line_end() && !at(format_.separator); ++at_) {
+      const char c = text_[at_];
+      if (c == '\r' || (format_.quotes && c == '"')) good = false;
+      field.push_back(c);
+    }
+    return good;
+  }
+
+  std::string_view text_;
+  const DelimitedFormat& format_;
+  const std::string& source_;
+  std::size_t at_ = 0;
+};
+
+void check_columns(const DelimitedTable& table) {
+  std::set<std::string_view> seen;
+  for (const std::string& name : table.columns) {
+    if (!seen.insert(name).second) {
+      throw InputError(fmt::format("{}: column names must differ, but {} is there twice",
+                                   table.source, shown(name)));
+    }
+  }
+}
+
+}  // namespace
+
+bool DelimitedTable::has(std::string_view name) const {
+  return std::find(columns.begin(), columns.end(), name) != columns.end();
+}
+
+std::size_t DelimitedTable::column(std::string_view name) const {
+  const auto found = std::find(columns.begin(), columns.end(), name);
+  if (found == columns.end()) {
+    const std::vector<std::string_view> names(columns.begin(), columns.end());
+    throw InputError(fmt::format("{}: {}", source, unknown_name("column", name, names)));
+  }
+  return std::size_t(found - columns.begin());
+}
+
+DelimitedFormat format_of(const std::filesystem::path& file) {
+  const std::filesystem::path plain = file.extension() == ".gz" ? file.stem() : file;
+  return plain.extension() == ".tsv" ? kTsv : kCsv;
+}
+
+DelimitedTable read_delimited(const std::filesystem::path& file, const DelimitedFormat& format) {
+  const std::vector<std::uint8_t> bytes = read_gzip_file("table", file);
+  return parse_delimited({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, format,
+                         file.string());
+}
+
+DelimitedTable parse_delimited(std::string_view text, const DelimitedFormat& format,
+                               std::string source) {
+  DelimitedTable table{.source = std::move(source), .columns = format.columns, .rows = {}};
+  if (text.find('\0') != std::string_view::npos) {
+    throw InputError(fmt::format("{}: expected text, but there are NUL bytes", table.source));
+  }
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  RecordReader reader(text, format, table.source);
+  while (!reader.done()) {
+    std::optional<std::vector<std::string>> fields = reader.next();
+    const bool empty_line = fields && fields->size() == 1 && fields->front().empty();
+    if (empty_line) continue;
+    if (table.columns.empty()) {
+      if (!fields) {
+        throw InputError(fmt::format("{}: expected column names in the first line, but it is bad",
+                                     table.source));
+      }
+      table.columns = *std::move(fields);
+    } else if (fields && fields->size() == table.columns.size()) {
+      table.rows.push_back(*std::move(fields));
+    } else {
+      ++table.bad_records;
+    }
+  }
+  if (table.columns.empty()) {
+    throw InputError(fmt::format("{}: expected a table, but the file is empty", table.source));
+  }
+  check_columns(table);
+  if (table.bad_records > table.rows.size()) {
+    throw InputError(fmt::format("{}: expected records of {} fields, but {} of {} are bad",
+                                 table.source, table.columns.size(), table.bad_records,
+                                 table.bad_records + table.rows.size()));
+  }
+  return table;
+}
+
+}  // namespace fedep

@@ -1,0 +1,58 @@
+// Records of a table, read as a TableSpec says.
+//
+//   const RecordParser parser(table, spec);   // throws InputError if a column is not there
+//   const std::optional<Record> record = parser.parse(table.rows[0]);
+//
+// Values are compared as numbers where they are: a category 4.0 is the category 4.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "fedep/data/delimited.h"
+#include "fedep/data/table_scale.h"
+#include "fedep/data/table_spec.h"
+
+namespace fedep {
+
+struct Label {
+  std::string value = {};
+  double number = 0;  // binary: 0 or 1; real: the value; label: not used
+};
+
+struct Record {
+  TableRow features;
+  Label label;
+  std::string group;
+};
+
+class RecordParser {
+ public:
+  RecordParser(const DelimitedTable& table, const TableSpec& spec);
+
+  // The client's id, empty if there is none.
+  std::string client(const std::vector<std::string>& fields) const;
+  // None without a label, with a label that may not be, or with a number that is none.
+  std::optional<Record> parse(const std::vector<std::string>& fields) const;
+
+ private:
+  struct Feature {
+    std::size_t index = 0;
+    std::set<std::string> missing;
+  };
+
+  Feature feature(const DelimitedTable& table, const std::string& name) const;
+  bool is_missing(const Feature& column, const std::string& value) const;
+  std::optional<Label> parse_label(const std::string& value) const;
+
+  TableSpec spec_;
+  std::set<std::string> positive_, negative_, missing_;
+  std::size_t client_ = 0, label_ = 0;
+  std::optional<std::size_t> group_;
+  std::vector<Feature> numbers_, categories_;
+};
+
+}  // namespace fedep

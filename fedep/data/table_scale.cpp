@@ -1,0 +1,111 @@
+#include "fedep/data/table_scale.h"
+
+#include <cmath>
+
+#include "fedep/message/check.h"
+
+namespace fedep {
+namespace {
+
+ColumnScale scale_of(const ColumnSums& sums) {
+  if (sums.count == 0) return {};
+  const double mean = sums.sum / sums.count;
+  const double variance = sums.squares / sums.count - mean * mean;
+  // What rounding leaves of a column that does not vary.
+  const double noise = 1e-12 * sums.squares / sums.count;
+  return {mean, variance > noise ? std::sqrt(variance) : 1.0};
+}
+
+CategoryScale scale_of(const std::map<std::string, std::size_t>& values) {
+  CategoryScale out;
+  double known = 0;
+  std::size_t most = 0;
+  for (const auto& [value, rows] : values) {
+    known += double(rows);
+    if (rows > most) {
+      most = rows;
+      out.baseline = value;
+    }
+  }
+  for (const auto& [value, rows] : values) {
+    if (value == out.baseline) continue;
+    // An indicator is its own square.
+    out.others.emplace_back(value, scale_of({known, double(rows), double(rows)}));
+  }
+  return out;
+}
+
+float scaled(double value, const ColumnScale& scale) {
+  return float((value - scale.mean) / scale.deviation);
+}
+
+}  // namespace
+
+ClientReport report(std::span<const TableRow> rows) {
+  ClientReport out;
+  if (rows.empty()) return out;
+  out.numbers.resize(rows.front().numbers.size());
+  out.categories.resize(rows.front().categories.size());
+  for (const TableRow& row : rows) {
+    check_same_size("report", "numbers", out.numbers.size(), row.numbers.size());
+    check_same_size("report", "categories", out.categories.size(), row.categories.size());
+    for (std::size_t j = 0; j < row.numbers.size(); ++j) {
+      const double value = row.numbers[j];
+      if (std::isnan(value)) continue;
+      out.numbers[j].count += 1;
+      out.numbers[j].sum += value;
+      out.numbers[j].squares += value * value;
+    }
+    for (std::size_t j = 0; j < row.categories.size(); ++j) {
+      if (!row.categories[j].empty()) ++out.categories[j][row.categories[j]];
+    }
+  }
+  return out;
+}
+
+TableScale pooled_scale(std::span<const ClientReport> reports) {
+  ClientReport pooled;
+  for (const ClientReport& client : reports) {
+    const bool empty = client.numbers.empty() && client.categories.empty();
+    if (empty) continue;
+    if (pooled.numbers.empty() && pooled.categories.empty()) {
+      pooled = client;
+      continue;
+    }
+    check_same_size("pooled_scale", "numbers", pooled.numbers.size(), client.numbers.size());
+    check_same_size("pooled_scale", "categories", pooled.categories.size(),
+                    client.categories.size());
+    for (std::size_t j = 0; j < client.numbers.size(); ++j) {
+      pooled.numbers[j].count += client.numbers[j].count;
+      pooled.numbers[j].sum += client.numbers[j].sum;
+      pooled.numbers[j].squares += client.numbers[j].squares;
+    }
+    for (std::size_t j = 0; j < client.categories.size(); ++j) {
+      for (const auto& [value, rows] : client.categories[j]) pooled.categories[j][value] += rows;
+    }
+  }
+  TableScale scale;
+  for (const ColumnSums& sums : pooled.numbers) scale.numbers.push_back(scale_of(sums));
+  for (const auto& values : pooled.categories) scale.categories.push_back(scale_of(values));
+  return scale;
+}
+
+void encode(const TableRow& row, const TableScale& scale, std::vector<float>& out) {
+  check_same_size("encode", "numbers", scale.numbers.size(), row.numbers.size());
+  check_same_size("encode", "categories", scale.categories.size(), row.categories.size());
+  for (std::size_t j = 0; j < row.numbers.size(); ++j) {
+    const bool missing = std::isnan(row.numbers[j]);
+    out.push_back(missing ? 0.f : scaled(row.numbers[j], scale.numbers[j]));
+  }
+  for (std::size_t j = 0; j < row.categories.size(); ++j) {
+    const CategoryScale& category = scale.categories[j];
+    const std::string& came = row.categories[j];
+    bool known = !came.empty() && came == category.baseline;
+    for (const auto& other : category.others) known = known || came == other.first;
+    for (const auto& [value, column] : category.others) {
+      out.push_back(known ? scaled(came == value ? 1.0 : 0.0, column) : 0.f);
+    }
+  }
+}
+
+}  // namespace fedep

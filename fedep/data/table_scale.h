@@ -1,0 +1,79 @@
+// How columns of a table held by several clients come to one scale without a row leaving its client:
+// each client reports sums over its training rows, and the pooled means and deviations follow from
+// the sums.
+//
+//   const ClientReport a = report(client_a), b = report(client_b);   // all that is sent
+//   const TableScale scale = pooled_scale(std::vector{a, b});
+//   encode(client_a.front(), scale, features);
+//
+// A category is one column per value, 1 where a row has it, scaled like any other column; only the
+// most frequent value, the baseline, has none. (With one, the columns would add up to the intercept:
+// coefficients that only a prior tells apart, and so correlated that no diagonal Gaussian fits them.) A
+// missing value is set to the column's mean, which is 0 after scaling; so is a category that no client
+// reported.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace fedep {
+
+// A client's record, as far as it is a feature.
+struct TableRow {
+  std::vector<double> numbers;          // NaN: missing
+  std::vector<std::string> categories;  // empty: missing
+
+  bool operator==(const TableRow&) const = default;
+};
+
+struct ColumnSums {
+  double count = 0;  // of values that are not missing
+  double sum = 0;
+  double squares = 0;
+
+  bool operator==(const ColumnSums&) const = default;
+};
+
+struct ClientReport {
+  std::vector<ColumnSums> numbers;
+  std::vector<std::map<std::string, std::size_t>> categories;  // value -> rows that have it
+
+  bool operator==(const ClientReport&) const = default;
+};
+
+struct ColumnScale {
+  double mean = 0;
+  double deviation = 1;  // 1 for a column that does not vary
+
+  bool operator==(const ColumnScale&) const = default;
+};
+
+struct CategoryScale {
+  std::string baseline = {};                                // the first in order, of equals
+  std::vector<std::pair<std::string, ColumnScale>> others;  // ascending: the union over clients
+
+  bool operator==(const CategoryScale&) const = default;
+};
+
+struct TableScale {
+  std::vector<ColumnScale> numbers;
+  std::vector<CategoryScale> categories;
+
+  bool operator==(const TableScale&) const = default;
+};
+
+// Throws InputError if rows differ in their numbers of columns.
+ClientReport report(std::span<const TableRow> rows);
+
+// Mean Σ sum / Σ count, variance Σ squares / Σ count - mean²: the pooled rows', were they pooled.
+// Does not depend on the order of the reports beyond rounding.
+TableScale pooled_scale(std::span<const ClientReport> reports);
+
+// Appends a row's scaled features: numbers, then each category's columns in order.
+void encode(const TableRow& row, const TableScale& scale, std::vector<float>& out);
+
+}  // namespace fedep

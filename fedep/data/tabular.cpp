@@ -1,0 +1,201 @@
+#include "fedep/data/tabular.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "fedep/data/holdout.h"
+#include "fedep/data/memory_dataset.h"
+#include "fedep/data/table_record.h"
+#include "fedep/data/table_scale.h"
+#include "fedep/message/error.h"
+#include "fedep/message/nearest.h"
+
+namespace fedep {
+namespace {
+
+// All that one client has.
+struct ClientTable {
+  std::string id;
+  std::vector<Record> records;
+  std::vector<bool> test;  // held out
+
+  std::vector<TableRow> training_rows() const {
+    std::vector<TableRow> rows;
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      if (!test[i]) rows.push_back(records[i].features);
+    }
+    return rows;
+  }
+};
+
+struct Clients {
+  std::vector<ClientTable> tables;  // in order of first appearance
+  std::size_t skipped = 0;
+};
+
+Clients split_by_client(const DelimitedTable& table, const TableSpec& spec) {
+  const RecordParser parser(table, spec);
+  Clients out{{}, table.bad_records};
+  std::map<std::string, std::size_t> place;
+  std::size_t good = 0;
+  for (const std::vector<std::string>& fields : table.rows) {
+    const std::string client = parser.client(fields);
+    std::optional<Record> record = parser.parse(fields);
+    if (client.empty() || !record) {
+      ++out.skipped;
+      continue;
+    }
+    const auto [at, is_new] = place.try_emplace(client, out.tables.size());
+    if (is_new) out.tables.push_back({client, {}, {}});
+    out.tables[at->second].records.push_back(*std::move(record));
+    ++good;
+  }
+  if (out.skipped > good) {
+    throw InputError(
+        fmt::format("{}: expected records with client, label and numbers, but {} of {} "
+                    "lack one",
+                    table.source, out.skipped, out.skipped + good));
+  }
+  return out;
+}
+
+void hold_out(ClientTable& client, const TableSpec& spec, const DataSettings& settings) {
+  if (spec.group_column.empty()) {
+    client.test = held_out(client.id, client.records.size(), settings.test_fraction);
+  } else {
+    std::vector<std::string> groups;
+    for (const Record& record : client.records) groups.push_back(record.group);
+    client.test = held_out(client.id, groups, settings.test_fraction);
+  }
+  if (settings.max_examples <= 0) return;
+  std::size_t kept = 0;
+  std::vector<Record> records;
+  std::vector<bool> test;
+  for (std::size_t i = 0; i < client.records.size(); ++i) {
+    if (!client.test[i] && ++kept > std::size_t(settings.max_examples)) continue;
+    records.push_back(std::move(client.records[i]));
+    test.push_back(client.test[i]);
+  }
+  client.records = std::move(records);
+  client.test = std::move(test);
+}
+
+std::vector<std::string> feature_names(const TableSpec& spec, const TableScale& scale) {
+  std::vector<std::string> names;
+  if (spec.intercept) names.emplace_back("intercept");
+  names.insert(names.end(), spec.numbers.begin(), spec.numbers.end());
+  for (std::size_t j = 0; j < scale.categories.size(); ++j) {
+    const CategoryScale& category = scale.categories[j];
+    for (const auto& other : category.others) {
+      names.push_back(
+          fmt::format("{}={} vs {}", spec.categories[j], other.first, category.baseline));
+    }
+  }
+  return names;
+}
+
+// Labels that training rows have; binary ones must have both.
+std::vector<std::string> classes(const DelimitedTable& table, const TableSpec& spec,
+                                 const std::vector<ClientTable>& clients) {
+  std::set<std::string> values;
+  for (const ClientTable& client : clients) {
+    for (std::size_t i = 0; i < client.records.size(); ++i) {
+      const Label& label = client.records[i].label;
+      if (client.test[i]) continue;
+      values.insert(spec.target == TargetKind::binary ? fmt::format("{}", label.number)
+                                                      : label.value);
+    }
+  }
+  if (values.size() < 2) {
+    throw InputError(fmt::format("{}: column {} must have at least two labels, but has {}",
+                                 table.source, shown(spec.label_column),
+                                 values.empty() ? "none" : "only " + shown(*values.begin())));
+  }
+  return {values.begin(), values.end()};
+}
+
+void append_target(const Label& label, TargetKind target, const std::vector<std::string>& names,
+                   Batch& to) {
+  if (target == TargetKind::real) {
+    to.reals.push_back(float(label.number));
+  } else if (target == TargetKind::binary) {
+    to.labels.push_back(std::int32_t(label.number));
+  } else {
+    const auto at = std::lower_bound(names.begin(), names.end(), label.value);
+    to.labels.push_back(std::int32_t(at - names.begin()));
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Dataset> tabular_dataset(const DelimitedTable& table, const TableSpec& spec,
+                                         const DataSettings& settings) {
+  Clients clients = split_by_client(table, spec);
+  std::erase_if(clients.tables, [&](const ClientTable& client) {
+    return int(client.records.size()) < settings.min_examples;
+  });
+  std::vector<ClientReport> reports;
+  for (ClientTable& client : clients.tables) {
+    hold_out(client, spec, settings);
+    reports.push_back(report(client.training_rows()));
+  }
+  const TableScale scale = pooled_scale(reports);
+
+  DatasetInfo info{.name = settings.name,
+                   .features = {},
+                   .target = spec.target,
+                   .outputs = 1,
+                   .skipped_records = clients.skipped,
+                   .feature_names = feature_names(spec, scale),
+                   .output_names = {}};
+  info.features = {std::int64_t(info.feature_names.size())};
+  if (info.feature_names.empty()) {
+    throw InputError(fmt::format("{}: expected feature columns, but there is none", table.source));
+  }
+  if (spec.target != TargetKind::real && !clients.tables.empty()) {
+    const std::vector<std::string> names = classes(table, spec, clients.tables);
+    if (spec.target == TargetKind::label) {
+      info.outputs = names.size();
+      info.output_names = names;
+    }
+  }
+
+  ClientRows train_clients, test_clients;
+  Batch train, test;
+  for (const ClientTable& client : clients.tables) {
+    const std::size_t train_before = train.size, test_before = test.size;
+    for (std::size_t i = 0; i < client.records.size(); ++i) {
+      const Record& record = client.records[i];
+      const bool unseen_class = spec.target == TargetKind::label &&
+                                !std::binary_search(info.output_names.begin(),
+                                                    info.output_names.end(), record.label.value);
+      if (unseen_class) {
+        ++info.skipped_records;
+        continue;
+      }
+      Batch& to = client.test[i] ? test : train;
+      if (spec.intercept) to.dense.push_back(1.f);
+      encode(record.features, scale, to.dense);
+      append_target(record.label, spec.target, info.output_names, to);
+      ++to.size;
+    }
+    train_clients.add(client.id, train.size - train_before);
+    if (test.size > test_before) test_clients.add(client.id, test.size - test_before);
+  }
+  return memory_dataset(std::move(info), {std::move(train_clients), batch_rows(std::move(train))},
+                        {std::move(test_clients), batch_rows(std::move(test))});
+}
+
+std::unique_ptr<Dataset> open_tabular(const DataSettings& settings, std::uint64_t,
+                                      const std::filesystem::path& folder) {
+  const std::filesystem::path file = folder / settings.path;
+  const DelimitedTable table = read_delimited(file, format_of(file));
+  return tabular_dataset(table, table_spec(settings, table), settings);
+}
+
+}  // namespace fedep

@@ -1,0 +1,199 @@
+#include "fedep/data/tabular.h"
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "fedep/data/holdout.h"
+#include "fedep/data/table_record.h"
+#include "fedep/message/error.h"
+
+namespace fedep {
+namespace {
+
+DelimitedTable table_of(const std::string& text) { return parse_delimited(text, kCsv, "test.csv"); }
+
+const TableSpec kSpec{.client_column = "ward",
+                      .label_column = "died",
+                      .positive = {"yes"},
+                      .negative = {"no"},
+                      .numbers = {"age"},
+                      .categories = {"unit"}};
+
+// Two wards of ten rows; ages 0..9 in the one, 100..109 in the other.
+std::string wards() {
+  std::string text = "ward,died,age,unit\n";
+  for (int i = 0; i < 10; ++i) {
+    text += "A," + std::string(i % 2 ? "yes" : "no") + "," + std::to_string(i) + ",ICU\n";
+    text += "B," + std::string(i % 3 ? "yes" : "no") + "," + std::to_string(100 + i) + ",CCU\n";
+  }
+  return text;
+}
+
+Batch all_training(const Dataset& data, std::size_t client) {
+  std::vector<std::uint32_t> examples(data.clients()[client].second);
+  std::iota(examples.begin(), examples.end(), 0u);
+  Batch out;
+  data.train_batch(client, examples, nullptr, out);
+  return out;
+}
+
+std::string error_of(const std::string& text, const TableSpec& spec = kSpec) {
+  try {
+    tabular_dataset(table_of(text), spec, {});
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Tabular, EveryRowIsInTrainingOrTestOfItsClientOnce) {
+  const auto data = tabular_dataset(table_of(wards()), kSpec, {});
+  ASSERT_EQ(data->clients().size(), 2u);
+  EXPECT_EQ(data->clients()[0], std::pair(std::string("A"), std::size_t(8)));
+  EXPECT_EQ(data->test_size(), 4u);
+  EXPECT_EQ(data->test_clients(), (std::vector<std::string>{"A", "B"}));
+  EXPECT_EQ(data->info().feature_names, (std::vector<std::string>{"age", "unit=ICU vs CCU"}));
+  EXPECT_EQ(data->info().target, TargetKind::binary);
+  EXPECT_EQ(data->info().outputs, 1u);
+  EXPECT_EQ(data->info().skipped_records, 0u);
+
+  // Ages are distinct, so are their scaled values.
+  std::vector<float> ages;
+  for (std::size_t k = 0; k < 2; ++k) {
+    const Batch batch = all_training(*data, k);
+    for (std::size_t i = 0; i < batch.size; ++i) ages.push_back(batch.dense[2 * i]);
+  }
+  Batch test;
+  data->test_batch(0, 4, test);
+  for (std::size_t i = 0; i < 4; ++i) ages.push_back(test.dense[2 * i]);
+  std::sort(ages.begin(), ages.end());
+  EXPECT_EQ(std::unique(ages.begin(), ages.end()) - ages.begin(), 20);
+}
+
+TEST(Tabular, TheScaleComesFromTrainingRowsOfAllClients) {
+  const auto data = tabular_dataset(table_of(wards()), kSpec, {});
+  double sum = 0, squares = 0;
+  for (std::size_t k = 0; k < 2; ++k) {
+    const Batch batch = all_training(*data, k);
+    for (std::size_t i = 0; i < batch.size; ++i) {
+      sum += batch.dense[2 * i];
+      squares += std::pow(batch.dense[2 * i], 2);
+    }
+  }
+  EXPECT_NEAR(sum / 16, 0, 1e-6);
+  EXPECT_NEAR(squares / 16, 1, 1e-6);
+}
+
+TEST(Tabular, AHeldOutRowChangesNoFeatureOfTraining) {
+  const std::vector<bool> held = held_out("A", 10, 0.2);
+  const auto first = std::size_t(std::find(held.begin(), held.end(), true) - held.begin());
+  std::string changed = wards();
+  const std::string row = "," + std::to_string(first) + ",ICU";
+  changed.replace(changed.find(row), row.size(), ",5000,new unit");
+  const auto before = tabular_dataset(table_of(wards()), kSpec, {});
+  const auto after = tabular_dataset(table_of(changed), kSpec, {});
+  EXPECT_EQ(before->info().feature_names, after->info().feature_names);
+  for (std::size_t k = 0; k < 2; ++k) EXPECT_EQ(all_training(*before, k), all_training(*after, k));
+}
+
+TEST(Tabular, ARecordThatCannotBeUsedIsSkippedAndCounted) {
+  for (const char* bad : {"A,,50,ICU", "A,maybe,50,ICU", ",yes,50,ICU", "A,yes,old,ICU",
+                          "A,yes,nan,ICU", "A,yes,50", "?,yes,50,ICU"}) {
+    const auto data = tabular_dataset(table_of(wards() + bad + "\n"), kSpec, {});
+    EXPECT_EQ(data->info().skipped_records, 1u) << bad;
+    EXPECT_EQ(data->clients()[0].second + data->clients()[1].second + data->test_size(), 20u);
+  }
+}
+
+TEST(Tabular, AMissingValueIsKeptAtTheMean) {
+  const auto data = tabular_dataset(table_of(wards() + "C,no,?,\n"), kSpec, {});
+  ASSERT_EQ(data->clients().size(), 3u);
+  EXPECT_EQ(all_training(*data, 2).dense, (std::vector<float>{0, 0}));
+}
+
+TEST(Tabular, ValuesAreComparedAsNumbersWhereTheyAre) {
+  const DelimitedTable table = table_of("ward,died,age,unit\nA,1.0, 4.50 ,3.0\n");
+  TableSpec spec = kSpec;
+  spec.positive = {"1"};
+  spec.negative = {"0"};
+  spec.missing_in = {{"unit", {"7"}}};
+  const RecordParser parser(table, spec);
+  const auto record = parser.parse(table.rows[0]);
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->label.number, 1);
+  EXPECT_EQ(record->features, (TableRow{{4.5}, {"3"}}));
+  EXPECT_EQ(parser.parse({"A", "0", "1", "7.0"})->features.categories[0], "");
+  EXPECT_FALSE(parser.parse({"A", "2", "1", "1"}));
+}
+
+TEST(Tabular, OtherTargetsAreClassesAndNumbers) {
+  const std::string text = "ward,y,x\nA,b,1\nA,a,2\nA,c,3\nB,a,4\n";
+  TableSpec spec{
+      .client_column = "ward", .label_column = "y", .target = TargetKind::label, .numbers = {"x"}};
+  const DataSettings all{.test_fraction = 0};
+  const auto classes = tabular_dataset(table_of(text), spec, all);
+  EXPECT_EQ(classes->info().output_names, (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_EQ(classes->info().outputs, 3u);
+  EXPECT_EQ(all_training(*classes, 0).labels, (std::vector<std::int32_t>{1, 0, 2}));
+
+  spec.target = TargetKind::real;
+  const auto reals = tabular_dataset(table_of("ward,y,x\nA,1.5,1\nA,-2,2\n"), spec, all);
+  EXPECT_EQ(all_training(*reals, 0).reals, (std::vector<float>{1.5, -2}));
+  EXPECT_EQ(reals->info().outputs, 1u);
+}
+
+TEST(Tabular, AnInterceptIsAColumnOfOnes) {
+  TableSpec spec = kSpec;
+  spec.intercept = true;
+  const auto data = tabular_dataset(table_of(wards()), spec, {});
+  EXPECT_EQ(data->info().feature_names[0], "intercept");
+  EXPECT_EQ(data->info().feature_count(), 3u);
+  const Batch batch = all_training(*data, 0);
+  for (std::size_t i = 0; i < batch.size; ++i) EXPECT_EQ(batch.dense[3 * i], 1.f);
+}
+
+TEST(Tabular, LimitsLeaveOutClientsAndExamples) {
+  const std::string text = wards() + "C,no,1,ICU\n";
+  const auto data = tabular_dataset(table_of(text), kSpec, {.min_examples = 2, .max_examples = 5});
+  ASSERT_EQ(data->clients().size(), 2u);
+  EXPECT_EQ(data->clients()[0].second, 5u);
+  EXPECT_EQ(data->test_size(), 4u);
+}
+
+TEST(Tabular, ABadTableIsRefused) {
+  EXPECT_NE(error_of("wards,died,age,unit\nA,yes,1,x\n").find("did you mean wards?"),
+            std::string::npos);
+  EXPECT_NE(error_of("ward,died,age,unit\nA,yes,1,x\nB,yes,2,x\n").find("two labels"),
+            std::string::npos);
+  EXPECT_NE(error_of("ward,died,age,unit\nA,yes,1,x\nB,,2,x\nB,,2,x\n").find("2 of 3"),
+            std::string::npos);
+  EXPECT_NE(error_of("ward,died,age,unit\n").find("clients"), std::string::npos);
+  TableSpec spec = kSpec;
+  spec.numbers = {"died"};
+  EXPECT_NE(error_of(wards(), spec).find("also the label"), std::string::npos);
+  spec.numbers = {};
+  spec.categories = {};
+  EXPECT_NE(error_of(wards(), spec).find("feature columns"), std::string::npos);
+}
+
+TEST(Tabular, CommaListsAreRead) {
+  EXPECT_EQ(comma_list("a, b,c d ,,"), (std::vector<std::string>{"a", "b", "c d"}));
+  EXPECT_TRUE(comma_list("").empty());
+}
+
+TEST(Tabular, ARecipeThatDoesNotNameTheColumnsIsRefused) {
+  const auto folder = std::filesystem::path(testing::TempDir()) / "tabular";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "wards.csv") << wards();
+  EXPECT_THROW(open_tabular({.name = "tabular", .path = "wards.csv"}, 1, folder), InputError);
+  EXPECT_THROW(open_tabular({.name = "tabular", .path = "none.csv"}, 1, folder), InputError);
+}
+
+}  // namespace
+}  // namespace fedep
