@@ -1,0 +1,84 @@
+#include "fedep/model/linear.h"
+
+#include <algorithm>
+
+#include "fedep/message/check.h"
+#include "fedep/model/blas.h"
+#include "fedep/model/elementwise.h"
+#include "fedep/model/initial_weights.h"
+#include "fedep/model/loss.h"
+
+namespace fedep {
+namespace {
+
+class Linear final : public Model {
+ public:
+  explicit Linear(const LinearShape& shape)
+      : shape_(shape),
+        weights_(shape.features * shape.outputs),
+        layout_{{"weight", {std::int64_t(shape.features), std::int64_t(shape.outputs)}},
+                {"bias", {std::int64_t(shape.outputs)}}} {}
+
+  const Layout& layout() const override { return layout_; }
+  std::size_t outputs() const override { return shape_.outputs; }
+  TargetKind target() const override { return shape_.target; }
+
+  void initialise(std::uint64_t seed, std::span<float> theta) const override {
+    fill_initial_weights(seed, 0, shape_.initial_scale, theta.first(weights_));
+    std::fill(theta.begin() + std::ptrdiff_t(weights_), theta.end(), 0.0f);
+  }
+
+  void logits(std::span<const float> theta, const Batch& batch, const Mode&,
+              std::span<float> out) override {
+    check_same_size("linear", "dense features", batch.size * shape_.features, batch.dense.size());
+    for (std::size_t i = 0; i < batch.size; ++i) {
+      std::copy_n(theta.data() + weights_, shape_.outputs, out.data() + i * shape_.outputs);
+    }
+    multiply(examples(batch), matrix(theta.data(), shape_.features, shape_.outputs), out.data(),
+             shape_.outputs, 1.0f);
+  }
+
+  double loss_gradient(std::span<const float> theta, const Batch& batch, const Mode& mode,
+                       std::span<float> gradient) override {
+    const double loss = forward(theta, batch, Scale::batch_mean, {});
+    multiply(transposed(examples(batch)), delta(batch), gradient.data(), shape_.outputs, mode.keep);
+    bias_gradient(delta_.data(), batch.size, shape_.outputs, mode.keep, gradient.data() + weights_);
+    return loss;
+  }
+
+  void add_squared_gradients(std::span<const float> theta, const Batch& batch, const Mode&,
+                             std::span<const float> tag_targets, std::span<float> sum) override {
+    forward(theta, batch, Scale::per_example, tag_targets);
+    add_squared_products(batch.size, 1, shape_.features, shape_.outputs, batch.dense.data(),
+                         delta_.data(), sum.data());
+    add_squared_bias_gradient(delta_.data(), batch.size, 1, shape_.outputs, sum.data() + weights_);
+  }
+
+ private:
+  MatrixView examples(const Batch& batch) const {
+    return matrix(batch.dense.data(), batch.size, shape_.features);
+  }
+  MatrixView delta(const Batch& batch) const {
+    return matrix(delta_.data(), batch.size, shape_.outputs);
+  }
+
+  double forward(std::span<const float> theta, const Batch& batch, Scale scale,
+                 std::span<const float> tag_targets) {
+    delta_.resize(batch.size * shape_.outputs);
+    logits(theta, batch, {}, delta_);
+    return loss_delta(shape_.target, batch, delta_, shape_.outputs, scale, tag_targets, delta_);
+  }
+
+  LinearShape shape_;
+  std::size_t weights_;  // coordinates before the bias
+  Layout layout_;
+  std::vector<float> delta_;
+};
+
+}  // namespace
+
+std::unique_ptr<Model> make_linear(const LinearShape& shape) {
+  return std::make_unique<Linear>(shape);
+}
+
+}  // namespace fedep
