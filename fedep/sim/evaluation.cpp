@@ -1,0 +1,123 @@
+#include "fedep/sim/evaluation.h"
+
+#include <algorithm>
+#include <map>
+
+#include "fedep/metric/probability.h"
+#include "fedep/random/stream.h"
+
+namespace fedep {
+namespace {
+
+// Rows [begin, end) of a batch.
+Batch rows_of(const Batch& batch, std::size_t begin, std::size_t end, std::size_t features) {
+  Batch out;
+  out.size = end - begin;
+  const auto cut = [&](const auto& from, auto& to, std::size_t width) {
+    if (!from.empty()) to.assign(from.begin() + long(begin * width), from.begin() + long(end * width));
+  };
+  cut(batch.dense, out.dense, features);
+  cut(batch.labels, out.labels, 1);
+  cut(batch.reals, out.reals, 1);
+  const auto cut_sparse = [&](const SparseRows& from, SparseRows& to) {
+    if (from.rows() < end) return;
+    const std::uint32_t first = from.offsets[begin], last = from.offsets[end];
+    to.offsets.clear();
+    for (std::size_t i = begin; i <= end; ++i) to.offsets.push_back(from.offsets[i] - first);
+    to.columns.assign(from.columns.begin() + first, from.columns.begin() + last);
+    if (!from.values.empty()) to.values.assign(from.values.begin() + first, from.values.begin() + last);
+  };
+  cut_sparse(batch.sparse, out.sparse);
+  cut_sparse(batch.tags, out.tags);
+  return out;
+}
+
+}  // namespace
+
+Evaluation::Evaluation(const Dataset& data, std::unique_ptr<Model> model,
+                       const EvaluationMemory& memory)
+    : data_(data), model_(std::move(model)), chunk_(memory.chunk) {
+  const std::size_t row = data.info().sparse ? 64 : data.info().feature_count();
+  if (data.test_size() * row * sizeof(float) > memory.cache_bytes) return;
+  for (std::size_t begin = 0; begin < data.test_size(); begin += chunk_) {
+    cached_.emplace_back();
+    data.test_batch(begin, std::min(begin + chunk_, data.test_size()), cached_.back());
+  }
+}
+
+const Batch& Evaluation::batch(std::size_t chunk) {
+  if (!cached_.empty()) return cached_[chunk];
+  const std::size_t begin = chunk * chunk_;
+  data_.test_batch(begin, std::min(begin + chunk_, data_.test_size()), scratch_);
+  return scratch_;
+}
+
+std::vector<double> Evaluation::predict(const std::vector<HostVector<float>>& thetas,
+                                        const Batch& examples) {
+  const std::size_t outputs = model_->outputs();
+  logits_.resize(examples.size * outputs);
+  ProbabilityMean average(logits_.size());
+  for (const HostVector<float>& theta : thetas) {
+    model_->logits(theta.span(), examples, {}, logits_);
+    std::vector<double> predictions = predictions_of(model_->target(), logits_, outputs);
+    if (thetas.size() == 1) return predictions;
+    average.add(predictions);
+  }
+  return average.value();
+}
+
+Metrics Evaluation::average_over(const std::vector<HostVector<float>>& thetas) {
+  const auto scores = make_scores(model_->target(), model_->outputs());
+  const std::size_t chunks = (data_.test_size() + chunk_ - 1) / chunk_;
+  for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
+    const Batch& examples = batch(chunk);
+    scores->add(predict(thetas, examples), examples);
+  }
+  return scores->metrics();
+}
+
+Metrics Evaluation::at(const HostVector<float>& theta) { return average_over({theta}); }
+
+Metrics Evaluation::marginal(const Message& q, const MarginalDraws& draws) {
+  std::vector<HostVector<float>> thetas;
+  for (int draw = 0; draw < draws.samples; ++draw) {
+    HostVector<float> noise(q.size());
+    fill_normal({.seed = draws.seed,
+                 .purpose = Purpose::posterior,
+                 .round = std::uint32_t(draws.round),
+                 .step = std::uint32_t(draw)},
+                noise.span());
+    thetas.push_back(sample(q, noise));
+  }
+  Metrics metrics = average_over(thetas);
+  for (auto& [name, value] : metrics) name += "_marginal";
+  return metrics;
+}
+
+std::vector<ClientMetrics> Evaluation::per_client(const HostVector<float>& theta) {
+  const std::size_t features = data_.info().feature_count();
+  std::map<std::size_t, std::unique_ptr<Scores>> by_client;
+  const std::size_t chunks = (data_.test_size() + chunk_ - 1) / chunk_;
+  for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
+    const Batch& examples = batch(chunk);
+    const std::vector<double> predictions = predict({theta}, examples);
+    for (std::size_t begin = 0; begin < examples.size;) {
+      const std::size_t client = data_.test_client(chunk * chunk_ + begin);
+      std::size_t end = begin + 1;
+      while (end < examples.size && data_.test_client(chunk * chunk_ + end) == client) ++end;
+      auto& scores = by_client[client];
+      if (!scores) scores = make_scores(model_->target(), model_->outputs());
+      const std::size_t outputs = model_->outputs();
+      scores->add(std::span(predictions).subspan(begin * outputs, (end - begin) * outputs),
+                  rows_of(examples, begin, end, features));
+      begin = end;
+    }
+  }
+  std::vector<ClientMetrics> out;
+  for (const auto& [client, scores] : by_client) {
+    out.push_back({data_.test_clients()[client], scores->metrics()});
+  }
+  return out;
+}
+
+}  // namespace fedep

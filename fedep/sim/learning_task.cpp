@@ -1,0 +1,79 @@
+#include "fedep/sim/learning_task.h"
+
+#include "fedep/data/registry.h"
+#include "fedep/inference/method.h"
+#include "fedep/model/blas.h"
+#include "fedep/model/registry.h"
+#include "fedep/sim/chain.h"
+#include "fedep/sim/evaluation.h"
+#include "fedep/sim/local_learning.h"
+
+namespace fedep {
+namespace {
+
+class LearningTask final : public Task {
+ public:
+  LearningTask(const Recipe& recipe, std::unique_ptr<Dataset> data)
+      : recipe_(recipe),
+        data_(std::move(data)),
+        model_(make_model(recipe.model, data_->info())),
+        population_(make_population(data_->clients())),
+        evaluation_(*data_, make_model(recipe.model, data_->info())) {
+    for (std::size_t i = 0; i < population_.size(); ++i) index_[population_[i].key] = i;
+    check_chain({.client = recipe.client});
+    for (const PhaseSettings& phase : recipe.phases) {
+      if (phase.inference && !find_algorithm(phase.algorithm).point_estimate) {
+        check_inference(*phase.inference, recipe.client.epochs);
+      }
+    }
+  }
+
+  const Population& population() const override { return population_; }
+  const Layout& layout() const override { return model_->layout(); }
+  HostVector<float> initial_weights() const override {
+    HostVector<float> theta(model_->size());
+    model_->initialise(recipe_.seed, theta.span());
+    return theta;
+  }
+  Family family_of(std::string_view inference) const override {
+    return find_method(inference).family;
+  }
+  std::unique_ptr<LocalInference> make_inference() const override {
+    return make_local_learning(*data_, index_, recipe_, make_model(recipe_.model, data_->info()));
+  }
+
+  Metrics evaluate(const ServerState& state, bool last) override {
+    Metrics metrics = evaluation_.at(point_estimate(state));
+    const EvaluateSettings& settings = recipe_.evaluate;
+    const bool due = last || (settings.marginal_every > 0 &&
+                              state.round % settings.marginal_every == 0);
+    const bool posterior = state.phase >= 0 && !find_algorithm(recipe_.phases[std::size_t(state.phase)].algorithm).point_estimate;
+    if (settings.samples > 0 && due && posterior && is_proper(state.global)) {
+      const Metrics marginal = evaluation_.marginal(
+          state.global, {.seed = recipe_.seed, .round = state.round, .samples = settings.samples});
+      metrics.insert(metrics.end(), marginal.begin(), marginal.end());
+    }
+    return metrics;
+  }
+
+ private:
+  Recipe recipe_;
+  std::unique_ptr<Dataset> data_;
+  std::unique_ptr<Model> model_;  // for its layout and first weights
+  Population population_;
+  ClientIndex index_;
+  Evaluation evaluation_;
+};
+
+}  // namespace
+
+std::unique_ptr<Task> make_learning_task(const Recipe& recipe,
+                                         const std::filesystem::path& data_folder) {
+  // Before anything is computed, so that all of it is computed the same way.
+  use_one_blas_thread();
+  choose_blas_kernel();
+  return std::make_unique<LearningTask>(recipe,
+                                        open_dataset(recipe.data, recipe.seed, data_folder));
+}
+
+}  // namespace fedep

@@ -1,0 +1,54 @@
+#include "fedep/sim/local_learning.h"
+
+#include "fedep/inference/method.h"
+#include "fedep/sim/cpu_cohort.h"
+
+namespace fedep {
+namespace {
+
+ChainSettings chain_settings(const Recipe& recipe, const Phase& phase) {
+  const Algorithm& algorithm = *phase.algorithm;
+  const bool variance = algorithm.needs == Needs::tilted &&
+                        find_method(phase.inference.name).kind == MethodKind::sample_moments;
+  return {.client = recipe.client,
+          .augment = recipe.data.augment,
+          .pooled = algorithm.pools_epochs,
+          .averages = algorithm.averages_in_epoch || phase.inference.average_within_epoch,
+          .keeps_variance = variance,
+          .langevin = phase.inference.langevin,
+          .label_sampler = phase.inference.label_sampler};
+}
+
+class LocalLearning final : public LocalInference {
+ public:
+  LocalLearning(const Dataset& data, const ClientIndex& index, const Recipe& recipe,
+                std::unique_ptr<Model> model)
+      : data_(data), index_(index), recipe_(recipe), model_(std::move(model)) {}
+
+  ClientRun infer(const Visit& visit, VisitNumbers& numbers) override {
+    const Phase& phase = visit.round.phase;
+    const ChainSettings settings = chain_settings(recipe_, phase);
+    const auto cohort =
+        make_cpu_cohort(*model_, {{data_, index_.at(visit.client.key), visit, settings}});
+    std::vector<ClientRun> runs = infer_cohort(*cohort, *phase.algorithm, phase.inference);
+    numbers.steps = cohort->steps(0);
+    numbers.loss_sum = cohort->loss_sum(0);
+    return std::move(runs[0]);
+  }
+
+ private:
+  const Dataset& data_;
+  const ClientIndex& index_;
+  const Recipe& recipe_;
+  std::unique_ptr<Model> model_;
+};
+
+}  // namespace
+
+std::unique_ptr<LocalInference> make_local_learning(const Dataset& data, const ClientIndex& index,
+                                                    const Recipe& recipe,
+                                                    std::unique_ptr<Model> model) {
+  return std::make_unique<LocalLearning>(data, index, recipe, std::move(model));
+}
+
+}  // namespace fedep

@@ -1,0 +1,115 @@
+#include "fedep/sim/scores.h"
+
+#include "fedep/metric/calibration.h"
+#include "fedep/metric/classification.h"
+#include "fedep/metric/probability.h"
+#include "fedep/metric/ranking.h"
+#include "fedep/metric/regression.h"
+#include "fedep/metric/tags.h"
+
+namespace fedep {
+namespace {
+
+class LabelScores final : public Scores {
+ public:
+  explicit LabelScores(std::size_t classes) : classes_(classes), metrics_(classes) {}
+
+  void add(std::span<const double> predictions, const Batch& batch) override {
+    metrics_.add(predictions, batch.labels);
+    bins_.add(top_class_forecasts(predictions, classes_, batch.labels));
+  }
+  Metrics metrics() const override {
+    return {{"accuracy", metrics_.accuracy()},
+            {"nll", metrics_.nll()},
+            {"ece", bins_.ece()},
+            {"brier", metrics_.brier()}};
+  }
+
+ private:
+  std::size_t classes_;
+  ClassificationMetrics metrics_;
+  UniformBins bins_;
+};
+
+class BinaryScores final : public Scores {
+ public:
+  void add(std::span<const double> predictions, const Batch& batch) override {
+    metrics_.add(predictions, batch.labels);
+    ranking_.add(predictions, batch.labels);
+    bins_.add(top_class_forecasts(predictions, batch.labels));
+  }
+  Metrics metrics() const override {
+    return {{"accuracy", metrics_.accuracy()},
+            {"nll", metrics_.nll()},
+            {"auc", ranking_.auc()},
+            {"ece", bins_.ece()},
+            {"brier", metrics_.brier()}};
+  }
+
+ private:
+  BinaryMetrics metrics_;
+  Ranking ranking_;
+  UniformBins bins_;
+};
+
+class TagScores final : public Scores {
+ public:
+  explicit TagScores(std::size_t tags) : metrics_(tags) {}
+
+  void add(std::span<const double> predictions, const Batch& batch) override {
+    metrics_.add(predictions, batch.tags.offsets, batch.tags.columns);
+  }
+  Metrics metrics() const override {
+    return {{"precision", metrics_.precision()}, {"recall", metrics_.recall()},
+            {"micro_f1", metrics_.micro_f1()},   {"macro_f1", metrics_.macro_f1()},
+            {"recall_at_5", metrics_.recall_at_k()}, {"nll", metrics_.nll()}};
+  }
+
+ private:
+  TagMetrics metrics_;
+};
+
+class RealScores final : public Scores {
+ public:
+  void add(std::span<const double> predictions, const Batch& batch) override {
+    metrics_.add(predictions, std::span<const float>(batch.reals));
+  }
+  Metrics metrics() const override {
+    return {{"rmse", metrics_.rmse()}, {"nll", metrics_.nll()}};
+  }
+
+ private:
+  RegressionMetrics metrics_;
+};
+
+}  // namespace
+
+std::unique_ptr<Scores> make_scores(TargetKind target, std::size_t outputs) {
+  switch (target) {
+    case TargetKind::label:
+      return std::make_unique<LabelScores>(outputs);
+    case TargetKind::binary:
+      return std::make_unique<BinaryScores>();
+    case TargetKind::tags:
+      return std::make_unique<TagScores>(outputs);
+    case TargetKind::real:
+      break;
+  }
+  return std::make_unique<RealScores>();
+}
+
+std::vector<double> predictions_of(TargetKind target, std::span<const float> logits,
+                                   std::size_t outputs) {
+  switch (target) {
+    case TargetKind::label:
+      return softmax(logits, outputs);
+    case TargetKind::binary:
+    case TargetKind::tags:
+      return sigmoid(logits);
+    case TargetKind::real:
+      break;
+  }
+  return {logits.begin(), logits.end()};
+}
+
+}  // namespace fedep

@@ -1,0 +1,30 @@
+// Scores of predictions for one kind of target, gathered batch by batch.
+//
+//   const std::unique_ptr<Scores> scores = make_scores(TargetKind::label, 100);
+//   scores->add(probabilities_of(TargetKind::label, logits, 100), batch);
+//   for (const auto& [name, value] : scores->metrics()) …        // accuracy, nll, brier, ece
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "fedep/data/batch.h"
+#include "fedep/round/run_log.h"
+
+namespace fedep {
+
+class Scores {
+ public:
+  virtual ~Scores() = default;
+  virtual void add(std::span<const double> predictions, const Batch& batch) = 0;
+  virtual Metrics metrics() const = 0;
+};
+
+std::unique_ptr<Scores> make_scores(TargetKind target, std::size_t outputs);
+
+// What a model's outputs predict: probabilities, or, for real targets, the outputs themselves.
+std::vector<double> predictions_of(TargetKind target, std::span<const float> logits,
+                                   std::size_t outputs);
+
+}  // namespace fedep

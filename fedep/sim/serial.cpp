@@ -1,0 +1,35 @@
+#include "fedep/sim/serial.h"
+
+namespace fedep {
+namespace {
+
+class Serial final : public Executor {
+ public:
+  Serial(const Population& population, LocalInference& inference, SiteStore* sites)
+      : population_(population), inference_(inference), sites_(sites) {}
+
+  void play(const RoundTask& round, std::span<const ClientTask> clients,
+            const std::function<void(Report)>& deliver) override {
+    for (const ClientTask& task : clients) {
+      deliver(play_visit(round, task, population_[task.client], sites_, inference_));
+    }
+  }
+
+  void settle(const RoundTask& round, std::span<const std::size_t> taken, double scale) override {
+    if (round.phase.stateful()) settle_visits(round, population_, taken, scale, *sites_);
+  }
+
+ private:
+  const Population& population_;
+  LocalInference& inference_;
+  SiteStore* sites_;
+};
+
+}  // namespace
+
+std::unique_ptr<Executor> make_serial(const Population& population, LocalInference& inference,
+                                      SiteStore* sites) {
+  return std::make_unique<Serial>(population, inference, sites);
+}
+
+}  // namespace fedep

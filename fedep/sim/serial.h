@@ -1,0 +1,16 @@
+// Clients one after another in the calling thread: the specification of an executor.
+#pragma once
+
+#include <memory>
+
+#include "fedep/round/executor.h"
+#include "fedep/round/population.h"
+#include "fedep/round/visit.h"
+
+namespace fedep {
+
+// `sites` may be null if no phase is stateful. Everything given must outlive the executor.
+std::unique_ptr<Executor> make_serial(const Population& population, LocalInference& inference,
+                                      SiteStore* sites);
+
+}  // namespace fedep

@@ -1,0 +1,36 @@
+// What a recipe's data, model and inference make together: clients to ask, a way to infer on one,
+// a way to score a state. `fedep run` plays any of these.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string_view>
+
+#include "fedep/config/recipe.h"
+#include "fedep/message/layout.h"
+#include "fedep/round/population.h"
+#include "fedep/round/run_log.h"
+#include "fedep/round/server_state.h"
+#include "fedep/round/visit.h"
+
+namespace fedep {
+
+class Task {
+ public:
+  virtual ~Task() = default;
+
+  virtual const Population& population() const = 0;
+  virtual const Layout& layout() const = 0;
+  virtual HostVector<float> initial_weights() const = 0;
+  // The family of the tilted distributions that this inference method returns.
+  virtual Family family_of(std::string_view inference) const = 0;
+  // A worker's own; several may be in use at once.
+  virtual std::unique_ptr<LocalInference> make_inference() const = 0;
+  // `last`: no round will follow, so the costly scores are due too.
+  virtual Metrics evaluate(const ServerState& state, bool last) = 0;
+};
+
+// Reads and checks everything a run would read. Throws InputError for names that do not exist.
+std::unique_ptr<Task> make_task(const Recipe& recipe, const std::filesystem::path& data_folder);
+
+}  // namespace fedep
