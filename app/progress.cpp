@@ -1,0 +1,70 @@
+#include "app/progress.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+#include <fmt/format.h>
+
+namespace fedep {
+namespace {
+
+constexpr double kSecondsBetweenLines = 5;
+constexpr int kBarWidth = 24;
+
+std::string metrics_text(const Metrics& metrics) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min<std::size_t>(metrics.size(), 2); ++i) {
+    text += fmt::format("  {} {:.4g}", metrics[i].first, metrics[i].second);
+  }
+  return text;
+}
+
+std::string duration(double seconds) {
+  const long s = long(seconds);
+  return s < 3600 ? fmt::format("{}:{:02}", s / 60, s % 60)
+                  : fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
+}
+
+}  // namespace
+
+Progress::Progress(bool on_terminal) : on_terminal_(on_terminal) {}
+
+Progress::~Progress() {
+  if (bar_is_open_) std::fputc('\n', stderr);
+}
+
+void Progress::show(const RoundReport& report) {
+  if (first_round_ < 0) first_round_ = report.round;
+  steps_ += report.numbers.steps;
+  if (!report.metrics.empty()) metrics_ = report.metrics;
+  const double elapsed =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  if (on_terminal_) {
+    show_bar(report, elapsed);
+  } else if (elapsed - last_line_ >= kSecondsBetweenLines || report.round + 1 == report.rounds) {
+    show_line(report, elapsed);
+    last_line_ = elapsed;
+  }
+}
+
+void Progress::show_bar(const RoundReport& report, double elapsed) {
+  const std::int64_t done = report.round + 1;
+  const int filled = int(kBarWidth * done / report.rounds);
+  const double per_round = elapsed / double(done - first_round_);
+  std::string bar;
+  for (int i = 0; i < kBarWidth; ++i) bar += i < filled ? "█" : "░";
+  fmt::print(stderr, "\r{} {}/{} {}{}  {:.0f} client-steps/s  {} left\x1b[K", bar, done,
+             report.rounds, report.phase, metrics_text(metrics_), double(steps_) / elapsed,
+             duration(per_round * double(report.rounds - done)));
+  std::fflush(stderr);
+  bar_is_open_ = true;
+}
+
+void Progress::show_line(const RoundReport& report, double elapsed) {
+  fmt::print(stderr, "round {}/{}  {}{}  {:.0f} client-steps/s  {}\n", report.round + 1,
+             report.rounds, report.phase, metrics_text(metrics_), double(steps_) / elapsed,
+             duration(elapsed));
+}
+
+}  // namespace fedep

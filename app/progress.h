@@ -1,0 +1,33 @@
+// Progress of a run on stderr: a bar that rewrites itself on a terminal, plain lines elsewhere.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "fedep/round/run.h"
+
+namespace fedep {
+
+class Progress {
+ public:
+  explicit Progress(bool on_terminal);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void show(const RoundReport& report);
+
+ private:
+  void show_bar(const RoundReport& report, double elapsed);
+  void show_line(const RoundReport& report, double elapsed);
+
+  bool on_terminal_;
+  bool bar_is_open_ = false;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  double last_line_ = -1e9;       // seconds since start
+  std::int64_t first_round_ = -1;  // the first one shown; a resumed run does not begin at 0
+  std::size_t steps_ = 0;
+  Metrics metrics_;  // of the last round that evaluated
+};
+
+}  // namespace fedep
