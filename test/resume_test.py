@@ -1,0 +1,232 @@
+#!/usr/bin/env python3
+"""Kill and resume, interrupt and resume, and repeat: the same recipe and seed always end in the same bytes.
+
+    resume_test.py PROGRAM SIGNAL_AT_LIBRARY
+"""
+
+import os
+import signal
+import sys
+import time
+import unittest
+from pathlib import Path
+
+from program import RECIPE, ROUNDS, Program, contents, log_lines, scratch_folder
+
+PROGRAM = LIBRARY = None
+# checkpoint.every, checkpoint.sites, --threads
+SETTINGS = [(every, sites, threads) for every in (1, 3, 5) for sites in ("memory", "disk") for threads in (1, 3)]
+
+
+def at_call(call, number):
+    """The environment of a program that gets the signal at its call-th change of a file (signal_at.cpp)."""
+    return {
+        **os.environ,
+        "LD_PRELOAD": str(LIBRARY),
+        "SIGNAL_AT": str(call),
+        "SIGNAL": str(int(number)),
+        # The sanitizer insists on being the first library; it need not be.
+        "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0",
+    }
+
+
+class RunTest(unittest.TestCase):
+    def setUp(self):
+        scratch = scratch_folder()
+        self.addCleanup(scratch.cleanup)
+        self.folder = Path(scratch.name)
+        self.recipe = self.folder / "recipe.toml"
+        self.recipe.write_text(RECIPE)
+        self.runs = 0
+
+    def new_run(self):
+        self.runs += 1
+        return self.folder / f"run-{self.runs}"
+
+    def arguments(self, out, every=3, sites="memory", threads=1, extra=()):
+        return [
+            "run",
+            self.recipe,
+            "--out",
+            out,
+            "--threads",
+            threads,
+            "--set",
+            f"checkpoint.every={every}",
+            "--set",
+            f"checkpoint.sites={sites}",
+            *extra,
+        ]
+
+    def play(self, out, *settings, extra=(), **options):
+        return PROGRAM.run(*self.arguments(out, *settings, extra=extra), **options)
+
+    def finish(self, out, *settings):
+        """Resumes, or starts again where nothing had begun; gives what it printed."""
+        extra = ["--resume"] if (out / "recipe.toml").exists() else []
+        done = self.play(out, *settings, extra=extra)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def uninterrupted(self, *settings):
+        out = self.new_run()
+        done = self.play(out, *settings)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return contents(out), done.stdout
+
+    def assert_ends_like(self, expected, out, *settings):
+        files, lines = expected[0]
+        printed = self.finish(out, *settings)
+        found_files, found_lines = contents(out)
+        self.assertEqual(sorted(found_files), sorted(files))
+        for name, content in files.items():
+            self.assertEqual(found_files[name], content, f"{name} differs")
+        self.assertEqual(found_lines, lines)
+        self.assertEqual(printed, expected[1])
+
+
+class Kill(RunTest):
+    def calls(self, *settings):
+        count = self.folder / "calls"
+        done = self.play(self.new_run(), *settings, env={**at_call(0, 0), "SIGNAL_LOG": str(count)})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return int(count.read_text())
+
+    def check_kills(self, settings, first, stride):
+        expected = self.uninterrupted(*settings)
+        calls = self.calls(*settings)
+        self.assertGreater(calls, ROUNDS)
+        for call in range(first, calls + 1, stride):
+            with self.subTest(every=settings[0], sites=settings[1], threads=settings[2], call=call):
+                out = self.new_run()
+                killed = self.play(out, *settings, env=at_call(call, signal.SIGKILL))
+                self.assertEqual(killed.returncode, -signal.SIGKILL, killed.stderr)
+                self.assert_ends_like(expected, out, *settings)
+
+    def test_at_any_change_of_a_file_resumes_to_the_same_bytes(self):
+        for sites in ("memory", "disk"):
+            self.check_kills((3, sites, 1), 1, 1)
+
+    def test_in_every_round_resumes_to_the_same_bytes_whatever_the_settings(self):
+        for place, settings in enumerate(SETTINGS):
+            self.check_kills(settings, 1 + place % 7, 7)
+
+    def test_again_and_again_still_ends_in_the_same_bytes(self):
+        for sites in ("memory", "disk"):
+            settings = (1, sites, 1)
+            expected = self.uninterrupted(*settings)
+            out = self.new_run()
+            killed = self.play(out, *settings, env=at_call(60, signal.SIGKILL))
+            kills = 1
+            # Each attempt gets a checkpoint further, so that 60 calls at a time are enough.
+            while killed.returncode == -signal.SIGKILL and kills < 2 * ROUNDS:
+                killed = self.play(out, *settings, extra=["--resume"], env=at_call(60, signal.SIGKILL))
+                kills += 1
+            self.assertEqual(killed.returncode, 0, killed.stderr)
+            self.assertGreater(kills, 4)
+            self.assert_ends_like(expected, out, *settings)
+
+    def test_from_outside_resumes_to_the_same_bytes(self):
+        for settings in ((1, "disk", 3), (5, "memory", 1)):
+            expected = self.uninterrupted(*settings)
+            for lines in range(1, ROUNDS + 2):
+                with self.subTest(settings=settings, lines=lines):
+                    out = self.new_run()
+                    self.kill_when_log_has(lines, out, settings)
+                    self.assert_ends_like(expected, out, *settings)
+
+    def kill_when_log_has(self, lines, out, settings):
+        log = out / "log.jsonl"
+        process = PROGRAM.start(*self.arguments(out, *settings))
+        deadline = time.monotonic() + 60
+        while process.poll() is None and time.monotonic() < deadline:
+            if log.exists() and log.read_bytes().count(b"\n") >= lines:
+                break
+        process.kill()
+        process.communicate()
+
+    def test_after_the_last_round_resumes_to_the_same_bytes(self):
+        expected = self.uninterrupted()
+        out = self.new_run()
+        self.finish(out)
+        for _ in range(2):
+            self.assert_ends_like(expected, out)
+
+
+class Interrupt(RunTest):
+    def test_stops_at_the_end_of_the_round_and_resumes_to_the_same_bytes(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            for settings in ((3, "memory", 1), (5, "disk", 3)):
+                expected = self.uninterrupted(*settings)
+                for call in range(20, 120, 13):
+                    with self.subTest(signal=number, settings=settings, call=call):
+                        out = self.new_run()
+                        stopped = self.play(out, *settings, env=at_call(call, number))
+                        self.assertEqual(stopped.returncode, 130, stopped.stderr)
+                        played = log_lines(out)[-1]["round"] + 1
+                        last = stopped.stderr.splitlines()[-1]
+                        self.assertEqual(last, f"stopped after round {played}; go on with --resume")
+                        self.assertEqual(stopped.stdout, "")
+                        # Nothing has to be played again.
+                        self.assertTrue((out / f"checkpoint-{played}.safetensors").exists())
+                        self.assert_ends_like(expected, out, *settings)
+
+    def test_twice_stops_at_once_and_resumes_to_the_same_bytes(self):
+        settings = (3, "memory", 1)
+        expected = self.uninterrupted(*settings)
+        for call in range(20, 160, 13):
+            with self.subTest(call=call):
+                out = self.new_run()
+                environment = {**at_call(call, signal.SIGINT), "SIGNAL_TIMES": "2"}
+                stopped = self.play(out, *settings, env=environment)
+                self.assertEqual(stopped.returncode, 130, stopped.stderr)
+                self.assertIn("once more to stop at once", stopped.stderr)
+                self.assertNotIn("stopped after round", stopped.stderr)
+                self.assert_ends_like(expected, out, *settings)
+
+
+class Repeat(RunTest):
+    def test_of_the_same_seed_gives_the_same_bytes_whatever_the_number_of_threads(self):
+        expected = self.uninterrupted()
+        for threads in (1, 2, 4, 7):
+            self.assertEqual(self.uninterrupted(3, "memory", threads), expected)
+
+    def test_with_another_seed_gives_others(self):
+        one, other = self.new_run(), self.new_run()
+        self.assertEqual(self.play(one).returncode, 0)
+        self.assertEqual(self.play(other, extra=["--seed", 8]).returncode, 0)
+        self.assertNotEqual(log_lines(one)[1:], log_lines(other)[1:])
+        name = f"checkpoint-{ROUNDS}.safetensors"
+        self.assertNotEqual((one / name).read_bytes(), (other / name).read_bytes())
+
+    def test_on_disk_gives_what_it_gives_in_memory(self):
+        (memory, memory_log), (disk, disk_log) = (self.uninterrupted(3, s)[0] for s in ("memory", "disk"))
+        sites = {name for name in memory if name.startswith("sites/")}
+        self.assertGreater(len(sites), 4)
+        self.assertEqual({n: memory[n] for n in sites}, {n: c for n, c in disk.items() if n.startswith("sites/")})
+        self.assertEqual(memory_log[1:], disk_log[1:])
+
+
+class Longer(RunTest):
+    def test_runs_go_on_from_shorter_ones_to_the_same_bytes(self):
+        expected = self.uninterrupted()
+        for rounds in (3, 4, 5, 11):  # in the first phase, at its end, in the second
+            with self.subTest(rounds=rounds):
+                out = self.new_run()
+                self.assertEqual(self.play(out, extra=["--rounds", rounds]).returncode, 0)
+                self.assertEqual(log_lines(out)[-1], {"kind": "end", "rounds": rounds})
+                self.assert_ends_like_rounds(expected, out)
+
+    def assert_ends_like_rounds(self, expected, out):
+        # The shorter run evaluated in its last round and wrote its recipe into the log's header.
+        files, lines = expected[0]
+        self.finish(out)
+        found_files, found_lines = contents(out)
+        self.assertEqual(found_files, files)
+        self.assertEqual([line.get("round") for line in found_lines], [line.get("round") for line in lines])
+
+
+if __name__ == "__main__":
+    LIBRARY = Path(sys.argv.pop(2)).resolve()
+    PROGRAM = Program(sys.argv.pop(1))
+    unittest.main()
