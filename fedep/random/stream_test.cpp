@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "fedep/random/box_muller.h"
+
 namespace fedep {
 namespace {
 
@@ -93,6 +95,18 @@ TEST(FillNormal, IsStandardNormalAndAPrefixOfItself) {
   fill_normal(address, some);
   EXPECT_TRUE(std::equal(some.begin(), some.end(), all.begin()));
   expect_standard_normal({all.begin(), all.end()});
+}
+
+TEST(BoxMuller, ItsSeriesAgreeWithTheMathematicalFunctions) {
+  for (std::uint32_t i = 0; i < 100000; ++i) {
+    const float u = unit_float(i * 42949u);
+    EXPECT_NEAR(series_log(u), std::log(double(u)), 2e-7 * (1 - std::log(double(u))));
+    const SinCos angle = turn(u);
+    EXPECT_NEAR(angle.sin, std::sin(2 * M_PI * double(u)), 3e-7);
+    EXPECT_NEAR(angle.cos, std::cos(2 * M_PI * double(u)), 3e-7);
+  }
+  EXPECT_NEAR(series_log(unit_float(0)), std::log(0x1p-25), 1e-5);
+  EXPECT_NEAR(series_log(unit_float(~0u)), std::log1p(-0x1p-25), 1e-7);
 }
 
 TEST(FillUniform, StaysStrictlyInsideTheUnitInterval) {
