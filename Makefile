@@ -21,11 +21,17 @@ build: setup  ## build everything; the programs are in build/bin/
 	@cmake --preset release
 	@$(BUILT) release -j $(JOBS)
 
-demo: build  ## run the paper's toy experiment and draw its two figures
-	@mkdir -p build/demo
+demo: build  ## the paper's toy experiment, then four algorithms on built-in data, side by side
+	@rm -rf build/demo && mkdir -p build/demo
 	@build/bin/fedep toy --figure build/demo/toy
-	@printf '\nThe figures to open:\n'
-	@ls build/demo/toy-*.svg | sed 's/^/  /'
+	@printf '\nsynthetic(1, 1), 30 clients: ten rounds of FedAvg, then 90 of each algorithm\n'
+	@for algorithm in fed_avg fed_pa fed_ep fed_sep; do \
+	  build/bin/fedep run recipe/synthetic.toml --out build/demo/$$algorithm --threads $(JOBS) \
+	    --set phase.1.algorithm=$$algorithm >/dev/null 2>build/demo/$$algorithm.err \
+	    || { cat build/demo/$$algorithm.err; exit 1; }; \
+	done
+	@build/bin/fedep compare build/demo/fed_avg build/demo/fed_pa build/demo/fed_ep build/demo/fed_sep | tee build/demo/comparison.txt
+	@printf '\nOpen build/demo/toy-distance.svg and build/demo/toy-contours.svg; the comparison is in build/demo/comparison.txt\n'
 
 test: build data header-check $(if $(filter true,$(CI)),test-asan-core test-tsan-core)  ## build and run all tests (with CI=true also the core folders' sanitizers)
 	@$(CTEST) release

@@ -14,10 +14,12 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "app/compare_command.h"
 #include "app/list_command.h"
 #include "app/run_command.h"
 #include "app/toy_command.h"
 #include "app/version.h"
+#include "fedep/model/blas.h"
 #include "fedep/message/error.h"
 #include "fedep/message/nearest.h"
 
@@ -72,6 +74,9 @@ void keep_freed_memory() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // One core per client: BLAS must not start threads of its own, and must know the CPU it runs on.
+  fedep::choose_blas_kernel();
+  fedep::use_one_blas_thread();
   keep_freed_memory();
   CLI::App app("Federated learning as Bayesian inference, by expectation propagation.", "fedep");
   app.set_version_flag("--version", fmt::format("fedep {} ({}; {})", fedep::version_text(),
@@ -81,6 +86,7 @@ int main(int argc, char** argv) {
   fedep::add_toy_command(app, exit_code);
   fedep::add_check_command(app, exit_code);
   fedep::add_run_command(app, exit_code);
+  fedep::add_compare_command(app, exit_code);
   fedep::add_list_command(app, exit_code);
   try {
     if (argc > 1) check_command(app, argv[1]);
