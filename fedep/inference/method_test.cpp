@@ -22,9 +22,7 @@ class Script final : public Cohort<V> {
   const Q& cavity(std::size_t) const override { return the_cavity; }
   double weight_decay() const override { return wd; }
   int epochs() const override { return 4; }
-  void sgd_epoch(int epoch) override {
-    EXPECT_EQ(epoch, epochs_played++);
-  }
+  void sgd_epoch(int epoch) override { EXPECT_EQ(epoch, epochs_played++); }
   V iterate(std::size_t) const override { return V(2, double(epochs_played)); }
   V epoch_average(std::size_t) const override { return V(2, 0.5 * epochs_played); }
   void accumulate_moments() override { ++samples; }
@@ -134,7 +132,8 @@ TEST(Laplace, ScalesWhatTheClientAddsAndClipsOnlyTheFisher) {
   settings.scale = 500;
   expect_lambda(tilted_of(script, settings), 4 + 500 * 25.0, 16 + 500 * 45.0);
   settings.clip_std = 0.5;  // of 20 and 40: mean 30, deviation 10
-  expect_lambda(tilted_of(script, settings), 4 + 500 * 30.0, 16 + 500 * 40.0);
+  Script again;
+  expect_lambda(tilted_of(again, settings), 4 + 500 * 30.0, 16 + 500 * 40.0);
 }
 
 TEST(Laplace, WithoutABatchHasOnlyWeightDecay) {
@@ -214,6 +213,14 @@ TEST(CheckInference, RefusesMomentsThatDoNotExist) {
   EXPECT_THROW(check_inference(settings, 1), InputError);
   EXPECT_NO_THROW(check_inference(named("laplace"), 1));
   EXPECT_THROW(check_inference(named("laplas"), 1), InputError);
+}
+
+TEST(CheckInference, RefusesMoreDrawsThanAddressesTellApart) {
+  InferenceSettings settings = named("ngvi");
+  settings.samples = 127;
+  EXPECT_NO_THROW(check_inference(settings, 1));
+  settings.samples = 128;
+  EXPECT_THROW(check_inference(settings, 1), InputError);
 }
 
 }  // namespace

@@ -41,6 +41,10 @@ void check_inference(const InferenceSettings& settings, int chain_epochs) {
         "phase.inference: sample_moments needs shrinkage or langevin: variances of noiseless SGD "
         "vanish where it has converged");
   }
+  // Draws of a step are told apart by so many bits of their addresses.
+  if (method.kind == MethodKind::ngvi && settings.samples > 127) {
+    fail("phase.inference", "samples", "at most 127", fmt::format("{}", settings.samples));
+  }
 }
 
 }  // namespace fedep

@@ -4,6 +4,7 @@
 
 #include "fedep/message/check.h"
 #include "fedep/sim/sgd_update.h"
+#include "fedep/sim/sparse_chain.h"
 
 namespace fedep {
 namespace {
@@ -90,8 +91,8 @@ class DenseChain final : public Chain {
     const Address dropout = visit_address(visit_, Purpose::dropout, steps_);
     data_.train_batch(client_, examples, settings_.augment ? &augmentation : nullptr, batch_);
     if (gradient_.empty()) {
-      loss_sum_ += model_.loss_gradient(theta_, batch_, {.dropout = &dropout, .keep = numbers_.momentum},
-                                        momentum_);
+      loss_sum_ += model_.loss_gradient(
+          theta_, batch_, {.dropout = &dropout, .keep = numbers_.momentum}, momentum_);
     } else {
       loss_sum_ += model_.loss_gradient(theta_, batch_, {.dropout = &dropout}, gradient_);
       const float scale = float(batch_.size);
@@ -143,8 +144,7 @@ class DenseChain final : public Chain {
     noise_.resize(theta_.size());
     fill_normal(visit_address(visit_, Purpose::langevin, steps_), noise_);
     const double mu = settings_.client.optimizer.momentum, lr = settings_.client.optimizer.lr;
-    const float sigma =
-        float(std::sqrt(2 * (1 - mu) * double(numbers_.per_example) / lr));
+    const float sigma = float(std::sqrt(2 * (1 - mu) * double(numbers_.per_example) / lr));
     for (std::size_t i = 0; i < noise_.size(); ++i) momentum_[i] += sigma * noise_[i];
   }
 
@@ -196,6 +196,9 @@ std::span<const std::uint32_t> Minibatches::operator[](std::size_t i) const {
 }
 
 std::unique_ptr<Chain> make_chain(Model& model, const ChainInput& input) {
+  auto* sparse = dynamic_cast<SparseLinear*>(&model);
+  // Langevin noise moves every coordinate in every step.
+  if (sparse != nullptr && !input.settings.langevin) return make_sparse_chain(*sparse, input);
   return make_dense_chain(model, input);
 }
 

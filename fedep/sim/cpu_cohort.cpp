@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "fedep/model/linear.h"
 #include "fedep/model/loss.h"
 
 namespace fedep {
@@ -101,9 +102,26 @@ class CpuCohort final : public Cohort<V> {
                                        settings().label_sampler);
     if (!drawn.labels.empty()) batch_.labels = std::move(drawn.labels);
     if (!drawn.reals.empty()) batch_.reals = std::move(drawn.reals);
-    model_.add_squared_gradients(theta, batch_, {.dropout = &second}, drawn.tag_targets, squares);
     const float mean = 1.0f / float(batch_.size);
+    if (auto* sparse = dynamic_cast<SparseLinear*>(&model_)) {
+      add_touched_rows(*sparse, theta, drawn.tag_targets, mean, squares);
+      return;
+    }
+    model_.add_squared_gradients(theta, batch_, {.dropout = &second}, drawn.tag_targets, squares);
     for (float& x : squares) x *= mean;
+  }
+
+  // The same for a model whose batch touches few rows of W: all others stay as they are.
+  void add_touched_rows(SparseLinear& model, std::span<const float> theta,
+                        std::span<const float> tag_targets, float mean, std::span<float> squares) {
+    const std::size_t width = model.outputs();
+    model.touched_rows(batch_, touched_);
+    block_.assign((touched_.size() + 1) * width, 0.0f);
+    model.add_squared_row_gradients(theta, batch_, touched_, tag_targets, block_);
+    for (std::size_t k = 0; k <= touched_.size(); ++k) {
+      const std::size_t begin = k < touched_.size() ? touched_[k] * width : squares.size() - width;
+      for (std::size_t i = 0; i < width; ++i) squares[begin + i] += mean * block_[k * width + i];
+    }
   }
 
   struct Pass {
@@ -118,6 +136,8 @@ class CpuCohort final : public Cohort<V> {
   mutable std::vector<std::unique_ptr<Pass>> fisher_;  // made when first asked for
   Batch batch_;
   std::vector<float> logits_;
+  std::vector<std::uint32_t> touched_;  // rows of a sparse model
+  std::vector<float> block_;            // and their squared gradients
 };
 
 }  // namespace

@@ -14,7 +14,8 @@ Batch rows_of(const Batch& batch, std::size_t begin, std::size_t end, std::size_
   Batch out;
   out.size = end - begin;
   const auto cut = [&](const auto& from, auto& to, std::size_t width) {
-    if (!from.empty()) to.assign(from.begin() + long(begin * width), from.begin() + long(end * width));
+    if (!from.empty())
+      to.assign(from.begin() + long(begin * width), from.begin() + long(end * width));
   };
   cut(batch.dense, out.dense, features);
   cut(batch.labels, out.labels, 1);
@@ -25,7 +26,8 @@ Batch rows_of(const Batch& batch, std::size_t begin, std::size_t end, std::size_
     to.offsets.clear();
     for (std::size_t i = begin; i <= end; ++i) to.offsets.push_back(from.offsets[i] - first);
     to.columns.assign(from.columns.begin() + first, from.columns.begin() + last);
-    if (!from.values.empty()) to.values.assign(from.values.begin() + first, from.values.begin() + last);
+    if (!from.values.empty())
+      to.values.assign(from.values.begin() + first, from.values.begin() + last);
   };
   cut_sparse(batch.sparse, out.sparse);
   cut_sparse(batch.tags, out.tags);
@@ -52,18 +54,27 @@ const Batch& Evaluation::batch(std::size_t chunk) {
   return scratch_;
 }
 
-std::vector<double> Evaluation::predict(const std::vector<HostVector<float>>& thetas,
-                                        const Batch& examples) {
+Evaluation::Predictions Evaluation::predict(const std::vector<HostVector<float>>& thetas,
+                                            const Batch& examples) {
   const std::size_t outputs = model_->outputs();
   logits_.resize(examples.size * outputs);
-  ProbabilityMean average(logits_.size());
+  const bool spreads = model_->target() == TargetKind::real;
+  ProbabilityMean average(logits_.size()), squares(spreads ? logits_.size() : 0);
   for (const HostVector<float>& theta : thetas) {
     model_->logits(theta.span(), examples, {}, logits_);
     std::vector<double> predictions = predictions_of(model_->target(), logits_, outputs);
-    if (thetas.size() == 1) return predictions;
+    if (thetas.size() == 1) return {std::move(predictions), {}};
     average.add(predictions);
+    if (!spreads) continue;
+    for (double& x : predictions) x *= x;
+    squares.add(predictions);
   }
-  return average.value();
+  Predictions out{average.value(), {}};
+  if (spreads) out.spread = squares.value();
+  for (std::size_t i = 0; i < out.spread.size(); ++i) {
+    out.spread[i] = std::max(0.0, out.spread[i] - out.mean[i] * out.mean[i]);
+  }
+  return out;
 }
 
 Metrics Evaluation::average_over(const std::vector<HostVector<float>>& thetas) {
@@ -71,7 +82,8 @@ Metrics Evaluation::average_over(const std::vector<HostVector<float>>& thetas) {
   const std::size_t chunks = (data_.test_size() + chunk_ - 1) / chunk_;
   for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
     const Batch& examples = batch(chunk);
-    scores->add(predict(thetas, examples), examples);
+    const Predictions predictions = predict(thetas, examples);
+    scores->add(predictions.mean, predictions.spread, examples);
   }
   return scores->metrics();
 }
@@ -100,7 +112,7 @@ std::vector<ClientMetrics> Evaluation::per_client(const HostVector<float>& theta
   const std::size_t chunks = (data_.test_size() + chunk_ - 1) / chunk_;
   for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
     const Batch& examples = batch(chunk);
-    const std::vector<double> predictions = predict({theta}, examples);
+    const std::vector<double> predictions = predict({theta}, examples).mean;
     for (std::size_t begin = 0; begin < examples.size;) {
       const std::size_t client = data_.test_client(chunk * chunk_ + begin);
       std::size_t end = begin + 1;
@@ -108,7 +120,7 @@ std::vector<ClientMetrics> Evaluation::per_client(const HostVector<float>& theta
       auto& scores = by_client[client];
       if (!scores) scores = make_scores(model_->target(), model_->outputs());
       const std::size_t outputs = model_->outputs();
-      scores->add(std::span(predictions).subspan(begin * outputs, (end - begin) * outputs),
+      scores->add(std::span(predictions).subspan(begin * outputs, (end - begin) * outputs), {},
                   rows_of(examples, begin, end, features));
       begin = end;
     }

@@ -49,7 +49,11 @@ class Evaluation {
 
  private:
   Metrics average_over(const std::vector<HostVector<float>>& thetas);
-  std::vector<double> predict(const std::vector<HostVector<float>>& thetas, const Batch& batch);
+  struct Predictions {
+    std::vector<double> mean;    // over the draws of the weights
+    std::vector<double> spread;  // their variance; empty for one draw, and for probabilities
+  };
+  Predictions predict(const std::vector<HostVector<float>>& thetas, const Batch& batch);
   const Batch& batch(std::size_t chunk);
 
   const Dataset& data_;

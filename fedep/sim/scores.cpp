@@ -14,7 +14,8 @@ class LabelScores final : public Scores {
  public:
   explicit LabelScores(std::size_t classes) : classes_(classes), metrics_(classes) {}
 
-  void add(std::span<const double> predictions, const Batch& batch) override {
+  void add(std::span<const double> predictions, std::span<const double>,
+           const Batch& batch) override {
     metrics_.add(predictions, batch.labels);
     bins_.add(top_class_forecasts(predictions, classes_, batch.labels));
   }
@@ -33,7 +34,8 @@ class LabelScores final : public Scores {
 
 class BinaryScores final : public Scores {
  public:
-  void add(std::span<const double> predictions, const Batch& batch) override {
+  void add(std::span<const double> predictions, std::span<const double>,
+           const Batch& batch) override {
     metrics_.add(predictions, batch.labels);
     ranking_.add(predictions, batch.labels);
     bins_.add(top_class_forecasts(predictions, batch.labels));
@@ -56,12 +58,13 @@ class TagScores final : public Scores {
  public:
   explicit TagScores(std::size_t tags) : metrics_(tags) {}
 
-  void add(std::span<const double> predictions, const Batch& batch) override {
+  void add(std::span<const double> predictions, std::span<const double>,
+           const Batch& batch) override {
     metrics_.add(predictions, batch.tags.offsets, batch.tags.columns);
   }
   Metrics metrics() const override {
-    return {{"precision", metrics_.precision()}, {"recall", metrics_.recall()},
-            {"micro_f1", metrics_.micro_f1()},   {"macro_f1", metrics_.macro_f1()},
+    return {{"precision", metrics_.precision()},     {"recall", metrics_.recall()},
+            {"micro_f1", metrics_.micro_f1()},       {"macro_f1", metrics_.macro_f1()},
             {"recall_at_5", metrics_.recall_at_k()}, {"nll", metrics_.nll()}};
   }
 
@@ -71,12 +74,13 @@ class TagScores final : public Scores {
 
 class RealScores final : public Scores {
  public:
-  void add(std::span<const double> predictions, const Batch& batch) override {
-    metrics_.add(predictions, std::span<const float>(batch.reals));
+  void add(std::span<const double> predictions, std::span<const double> spread,
+           const Batch& batch) override {
+    std::vector<double> variances(predictions.size(), 1.0);
+    for (std::size_t i = 0; i < spread.size(); ++i) variances[i] += spread[i];
+    metrics_.add(predictions, variances, batch.reals);
   }
-  Metrics metrics() const override {
-    return {{"rmse", metrics_.rmse()}, {"nll", metrics_.nll()}};
-  }
+  Metrics metrics() const override { return {{"rmse", metrics_.rmse()}, {"nll", metrics_.nll()}}; }
 
  private:
   RegressionMetrics metrics_;

@@ -1,7 +1,7 @@
 // Scores of predictions for one kind of target, gathered batch by batch.
 //
 //   const std::unique_ptr<Scores> scores = make_scores(TargetKind::label, 100);
-//   scores->add(probabilities_of(TargetKind::label, logits, 100), batch);
+//   scores->add(predictions_of(TargetKind::label, logits, 100), {}, batch);
 //   for (const auto& [name, value] : scores->metrics()) …        // accuracy, nll, brier, ece
 #pragma once
 
@@ -17,7 +17,10 @@ namespace fedep {
 class Scores {
  public:
   virtual ~Scores() = default;
-  virtual void add(std::span<const double> predictions, const Batch& batch) = 0;
+  // `spread` is the variance of each prediction over draws of the weights, or empty where there was
+  // one draw: real targets have it beside their unit noise, probabilities are averages already.
+  virtual void add(std::span<const double> predictions, std::span<const double> spread,
+                   const Batch& batch) = 0;
   virtual Metrics metrics() const = 0;
 };
 

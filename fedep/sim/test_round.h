@@ -38,15 +38,16 @@ class TestRound {
   Message global_;
   Message prior_{HostVector<float>(global_.size()), 0.0f};
   HostVector<float> mean_;
-  RoundTask task_{.seed = 3,
-                  .round = 7,
-                  .phase = phase,
-                  .prior = prior_,
-                  .global = global_,
-                  .mean = mean_,
-                  .unvisited = unvisited,
-                  .damping = 1,
-                  .grid = choose_grid({}, {.clip = 0, .scale = 1, .asked = 8, .bits = 64}, global_)};
+  RoundTask task_{
+      .seed = 3,
+      .round = 7,
+      .phase = phase,
+      .prior = prior_,
+      .global = global_,
+      .mean = mean_,
+      .unvisited = unvisited,
+      .damping = 1,
+      .grid = choose_grid({}, {.clip = 0, .scale = 1, .asked = 8, .bits = 64}, global_)};
 };
 
 // Everybody in the data set, as a run knows them.

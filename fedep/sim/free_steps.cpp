@@ -1,0 +1,99 @@
+#include "fedep/sim/free_steps.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "fedep/model/vector_width.h"
+
+namespace fedep {
+namespace {
+
+// Sixteen coordinates at a time, and four such groups side by side: they stay in registers for all steps,
+// and no group waits for another.
+using Lanes [[gnu::vector_size(64)]] = float;
+constexpr std::size_t kLanes = 16, kGroups = 4, kBlock = kLanes * kGroups;
+
+struct Block {
+  std::array<float, kBlock> theta{}, momentum{}, sum{}, eta{}, lambda{};
+};
+
+void advance_block(const SgdNumbers& numbers, std::size_t steps, Block* block) {
+  const float mu = numbers.momentum, lr = numbers.lr, n = numbers.per_example;
+  at_full_width([=]() __attribute__((always_inline)) {
+    Lanes theta[kGroups], m[kGroups], sum[kGroups], eta[kGroups], lambda[kGroups];
+    std::memcpy(theta, block->theta.data(), sizeof theta);
+    std::memcpy(m, block->momentum.data(), sizeof m);
+    std::memcpy(sum, block->sum.data(), sizeof sum);
+    std::memcpy(eta, block->eta.data(), sizeof eta);
+    std::memcpy(lambda, block->lambda.data(), sizeof lambda);
+    for (std::size_t step = 0; step < steps; ++step) {
+#pragma GCC unroll 4
+      for (std::size_t i = 0; i < kGroups; ++i) {
+        m[i] = mu * m[i] + (lambda[i] * theta[i] - eta[i]) * n;
+        theta[i] -= lr * m[i];
+        sum[i] += theta[i];
+      }
+    }
+    std::memcpy(block->theta.data(), theta, sizeof theta);
+    std::memcpy(block->momentum.data(), m, sizeof m);
+    std::memcpy(block->sum.data(), sum, sizeof sum);
+  });
+}
+
+}  // namespace
+
+FreeMap next(const FreeMap& map, const SgdNumbers& numbers, double lambda) {
+  const double mu = double(numbers.momentum), lr = double(numbers.lr);
+  const double n = double(numbers.per_example);
+  FreeMap out;
+  out.m_by_r = mu * map.m_by_r + n * (1 - lambda * map.by_r);
+  out.m_by_m = mu * map.m_by_m - n * lambda * map.by_m;
+  out.by_r = map.by_r + lr * out.m_by_r;
+  out.by_m = map.by_m + lr * out.m_by_m;
+  out.sum_by_r = map.sum_by_r + out.by_r;
+  out.sum_by_m = map.sum_by_m + out.by_m;
+  return out;
+}
+
+void advance_isotropic(const FreeMap& map, std::size_t steps, std::size_t width,
+                       const RowPrior& prior, const FreeRow& row) {
+  const float by_r = float(map.by_r), by_m = float(map.by_m), lambda = *prior.lambda;
+  const float m_by_r = float(map.m_by_r), m_by_m = float(map.m_by_m), k = float(steps);
+  const float sum_by_r = float(map.sum_by_r), sum_by_m = float(map.sum_by_m);
+  float *theta = row.theta, *momentum = row.momentum, *sum = row.sum;
+  const float* eta = prior.eta;
+  if (sum != nullptr) {
+    at_full_width([=]() __attribute__((always_inline)) {
+      for (std::size_t i = 0; i < width; ++i) {
+        sum[i] += k * theta[i] - sum_by_r * (lambda * theta[i] - eta[i]) - sum_by_m * momentum[i];
+      }
+    });
+  }
+  at_full_width([=]() __attribute__((always_inline)) {
+    for (std::size_t i = 0; i < width; ++i) {
+      const float r = lambda * theta[i] - eta[i], m = momentum[i];
+      theta[i] -= by_r * r + by_m * m;
+      momentum[i] = m_by_r * r + m_by_m * m;
+    }
+  });
+}
+
+void advance_diagonal(const SgdNumbers& numbers, std::size_t steps, std::size_t width,
+                      const RowPrior& prior, const FreeRow& row) {
+  for (std::size_t begin = 0; begin < width; begin += kBlock) {
+    const std::size_t count = std::min(kBlock, width - begin);
+    Block block;
+    std::copy_n(row.theta + begin, count, block.theta.begin());
+    std::copy_n(row.momentum + begin, count, block.momentum.begin());
+    std::copy_n(prior.eta + begin, count, block.eta.begin());
+    std::copy_n(prior.lambda + begin, count, block.lambda.begin());
+    if (row.sum != nullptr) std::copy_n(row.sum + begin, count, block.sum.begin());
+    advance_block(numbers, steps, &block);
+    std::copy_n(block.theta.begin(), count, row.theta + begin);
+    std::copy_n(block.momentum.begin(), count, row.momentum + begin);
+    if (row.sum != nullptr) std::copy_n(block.sum.begin(), count, row.sum + begin);
+  }
+}
+
+}  // namespace fedep

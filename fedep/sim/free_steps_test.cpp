@@ -1,0 +1,84 @@
+// Many gradient-free steps at once against the same steps one by one, in double.
+
+#include "fedep/sim/free_steps.h"
+
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace fedep {
+namespace {
+
+constexpr std::size_t kWidth = 70;  // more than one block, and no multiple of it
+const SgdNumbers kNumbers{.lr = 0.3f, .momentum = 0.9f, .per_example = 0.05f};
+
+struct State {
+  std::vector<double> theta, momentum, sum;
+};
+
+class FreeSteps : public testing::TestWithParam<std::size_t> {
+ protected:
+  FreeSteps() {
+    for (std::size_t i = 0; i < kWidth; ++i) {
+      theta_.push_back(1.0f - 0.03f * float(i));
+      momentum_.push_back(0.01f * float(i % 7) - 0.02f);
+      eta_.push_back(0.5f * float(i % 5));
+      lambda_.push_back(0.5f + 0.1f * float(i));
+    }
+  }
+
+  State one_by_one(std::size_t steps, bool isotropic) const {
+    State state{{theta_.begin(), theta_.end()},
+                {momentum_.begin(), momentum_.end()},
+                std::vector<double>(kWidth, 2.0)};
+    for (std::size_t step = 0; step < steps; ++step) {
+      for (std::size_t i = 0; i < kWidth; ++i) {
+        const double lambda = double(lambda_[isotropic ? 3 : i]);
+        state.momentum[i] =
+            double(kNumbers.momentum) * state.momentum[i] +
+            (lambda * state.theta[i] - double(eta_[i])) * double(kNumbers.per_example);
+        state.theta[i] -= double(kNumbers.lr) * state.momentum[i];
+        state.sum[i] += state.theta[i];
+      }
+    }
+    return state;
+  }
+
+  void expect_near(const State& expected) const {
+    for (std::size_t i = 0; i < kWidth; ++i) {
+      EXPECT_NEAR(double(theta_[i]), expected.theta[i], 2e-6) << i;
+      EXPECT_NEAR(double(momentum_[i]), expected.momentum[i], 2e-6) << i;
+      EXPECT_NEAR(double(sum_[i]), expected.sum[i], 2e-6 * double(1 + GetParam())) << i;
+    }
+  }
+
+  std::vector<float> theta_, momentum_, eta_, lambda_, sum_ = std::vector<float>(kWidth, 2.0f);
+};
+
+TEST_P(FreeSteps, AreTheStepsOneByOneWhereLambdaIsOneNumber) {
+  const State expected = one_by_one(GetParam(), true);
+  FreeMap map;
+  for (std::size_t k = 0; k < GetParam(); ++k) map = next(map, kNumbers, double(lambda_[3]));
+  advance_isotropic(map, GetParam(), kWidth, {eta_.data(), &lambda_[3]},
+                    {theta_.data(), momentum_.data(), sum_.data()});
+  expect_near(expected);
+}
+
+TEST_P(FreeSteps, AreTheStepsOneByOneWhereLambdaDiffers) {
+  const State expected = one_by_one(GetParam(), false);
+  advance_diagonal(kNumbers, GetParam(), kWidth, {eta_.data(), lambda_.data()},
+                   {theta_.data(), momentum_.data(), sum_.data()});
+  expect_near(expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(OfAnyNumber, FreeSteps, testing::Values(0, 1, 2, 25));
+
+TEST(FreeMap, WithoutAPriorOnlyLetsTheMomentumDie) {
+  FreeMap map;
+  for (int k = 0; k < 3; ++k) map = next(map, {.lr = 2, .momentum = 0.5f, .per_example = 1}, 0);
+  EXPECT_DOUBLE_EQ(map.m_by_m, 0.125);
+  EXPECT_DOUBLE_EQ(map.by_m, 2 * (0.5 + 0.25 + 0.125));
+}
+
+}  // namespace
+}  // namespace fedep
