@@ -123,6 +123,15 @@ INSTANTIATE_TEST_SUITE_P(Grids, GridLaw,
                                          GridCase{32, Family::diagonal, 0},
                                          GridCase{32, Family::isotropic, 20}));
 
+TEST(Grid, RoundsToTheNearestUnitAndTiesToEven) {
+  const Grid grid{.eta_exponent = 0, .lambda_exponent = 0, .bits = 64, .limit = std::int64_t(1) << 60};
+  const HostVector<float> values{0.5f, 1.5f, 2.5f, -0.5f, -1.5f, 0.49999997f, 8388607.5f, 0x1p59f};
+  const auto rounded = to_grid(grid, Message(values, 0.0f), 1.0);
+  ASSERT_TRUE(rounded);
+  const std::vector<std::int64_t> expected{0, 2, 2, 0, -2, 0, 8388608, std::int64_t(1) << 59};
+  EXPECT_EQ(rounded->eta, expected);
+}
+
 TEST(Grid, FromAClipNormLetsEveryClippedDeltaThrough) {
   for (const double clip : {1e-6, 0.7, 1.0, 100.0, 6500.0, 1e9}) {
     for (const double scale : {1.0, 0.05, 1.0 / 3}) {
