@@ -9,8 +9,12 @@
 #include <fmt/format.h>
 
 #include "fedep/algorithm/algorithm.h"
+#include "fedep/data/partition.h"
+#include "fedep/data/registry.h"
+#include "fedep/inference/method.h"
 #include "fedep/message/check.h"
 #include "fedep/message/nearest.h"
+#include "fedep/model/registry.h"
 #include "fedep/optim/optimizer.h"
 
 namespace fedep {
@@ -27,6 +31,26 @@ std::vector<Row> rows_of(const Table& table) {
   return rows;
 }
 
+// The toy task's Gaussians are no data set with examples, so they and their inference are in no
+// registry.
+constexpr Row kToyData{"toy", "Gaussian clients of the toy experiment; inference exact only"};
+constexpr std::array kToyInference{
+    Row{"exact", "toy: moments of the tilted distribution, diagonal"},
+    Row{"exact_identity", "toy: the same, one variance for all coordinates"},
+};
+
+std::vector<Row> data_rows() {
+  std::vector<Row> rows = rows_of(datasets());
+  rows.insert(rows.begin(), kToyData);
+  return rows;
+}
+
+std::vector<Row> inference_rows() {
+  std::vector<Row> rows = rows_of(methods());
+  rows.insert(rows.end(), kToyInference.begin(), kToyInference.end());
+  return rows;
+}
+
 struct Listing {
   std::string_view name;
   std::vector<Row> (*rows)();
@@ -34,6 +58,10 @@ struct Listing {
 
 constexpr std::array kListings{
     Listing{"algorithms", [] { return rows_of(algorithms()); }},
+    Listing{"inference", inference_rows},
+    Listing{"models", [] { return rows_of(models()); }},
+    Listing{"data", data_rows},
+    Listing{"partitions", [] { return rows_of(partition_kinds()); }},
     Listing{"optimizers", [] { return rows_of(optimizers()); }},
 };
 
@@ -56,7 +84,8 @@ void list(const std::string& what) {
 
 void add_list_command(CLI::App& app, int&) {
   auto what = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("list", "algorithms, optimizers and so on, by name");
+  CLI::App* command = app.add_subcommand(
+      "list", "algorithms, inference, models, data, partitions and optimizers, by name");
   command->add_option("what", *what, "one of the lists; default all");
   command->callback([what] { list(*what); });
 }

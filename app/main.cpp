@@ -14,8 +14,11 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "app/coefficients_command.h"
 #include "app/compare_command.h"
+#include "app/data_command.h"
 #include "app/list_command.h"
+#include "app/reproduce_command.h"
 #include "app/run_command.h"
 #include "app/toy_command.h"
 #include "app/version.h"
@@ -87,6 +90,9 @@ int main(int argc, char** argv) {
   fedep::add_check_command(app, exit_code);
   fedep::add_run_command(app, exit_code);
   fedep::add_compare_command(app, exit_code);
+  fedep::add_reproduce_command(app, exit_code);
+  fedep::add_coefficients_command(app, exit_code);
+  fedep::add_data_command(app, exit_code);
   fedep::add_list_command(app, exit_code);
   try {
     if (argc > 1) check_command(app, argv[1]);

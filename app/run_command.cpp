@@ -1,27 +1,18 @@
 #include "app/run_command.h"
 
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include <unistd.h>
+#include <fmt/format.h>
 
-#include "app/interrupt.h"
-#include "app/progress.h"
-#include "app/version.h"
+#include "app/run_recipe.h"
 #include "app/whole_number.h"
 #include "fedep/config/read_recipe.h"
 #include "fedep/config/write_recipe.h"
-#include "fedep/message/check.h"
-#include "fedep/optim/optimizer.h"
-#include "fedep/round/run.h"
-#include "fedep/sim/serial.h"
-#include "fedep/sim/task.h"
-#include "fedep/sim/threads.h"
 
 namespace fedep {
 namespace {
@@ -30,6 +21,7 @@ struct RunOptions {
   std::string recipe;
   std::string out;
   std::string data;
+  std::string device = "cpu";
   std::size_t threads = 1;
   std::optional<std::int64_t> rounds;
   std::optional<std::uint64_t> seed;
@@ -51,40 +43,8 @@ void add_recipe_options(CLI::App& command, RunOptions& options) {
 Recipe recipe_of(const RunOptions& options) {
   std::vector<std::string> overrides = options.overrides;
   if (options.seed) overrides.push_back(fmt::format("seed={}", *options.seed));
-  Recipe recipe = read_recipe(options.recipe, overrides);
-  if (!options.rounds) return recipe;
-  // Later phases go, the one that the limit falls into ends with it.
-  std::int64_t left = *options.rounds;
-  std::vector<PhaseSettings> phases;
-  for (PhaseSettings phase : recipe.phases) {
-    if (left <= 0) break;
-    phase.rounds = int(std::min<std::int64_t>(left, phase.rounds));
-    left -= phase.rounds;
-    phases.push_back(std::move(phase));
-  }
-  recipe.phases = std::move(phases);
-  return recipe;
-}
-
-std::filesystem::path data_folder(const RunOptions& options) {
-  if (!options.data.empty()) return options.data;
-  const char* from_environment = std::getenv("FEDEP_DATA");
-  return from_environment != nullptr ? from_environment : "";
-}
-
-std::vector<Phase> phases_of(const Recipe& recipe, const Task& task) {
-  return plan_phases(recipe, [&](std::string_view name) { return task.family_of(name); });
-}
-
-// Throws InputError for what would only be found out in some later round.
-void check_run(const Recipe& recipe, const Task& task) {
-  const std::size_t clients = task.population().size();
-  if (std::size_t(recipe.server.clients_per_round) > clients) {
-    throw InputError(fmt::format("server.clients_per_round must be at most {}, the number of clients, but is {}",
-                                 clients, recipe.server.clients_per_round));
-  }
-  phases_of(recipe, task);
-  check_optimizer(recipe.client.optimizer);  // also where this task's clients have none to run
+  const Recipe recipe = read_recipe(options.recipe, overrides);
+  return options.rounds ? shortened(recipe, *options.rounds) : recipe;
 }
 
 std::filesystem::path default_out(const RunOptions& options) {
@@ -92,34 +52,13 @@ std::filesystem::path default_out(const RunOptions& options) {
 }
 
 int run(const RunOptions& options) {
-  const Recipe recipe = recipe_of(options);
-  const std::unique_ptr<Task> task = make_task(recipe, data_folder(options));
-  check_run(recipe, *task);
-  const std::vector<Phase> phases = phases_of(recipe, *task);
-
-  const std::filesystem::path out = options.out.empty() ? default_out(options) : std::filesystem::path(options.out);
-  const RunDirectory directory = options.resume ? RunDirectory::reopen(out, recipe)
-                                                : RunDirectory::create(out, recipe);
-  const std::unique_ptr<SiteStore> sites = recipe.checkpoint.sites == SiteMemory::disk
-                                               ? make_disk_store(directory.sites())
-                                               : make_memory_store(directory.sites());
-  const auto make_inference = [&] { return task->make_inference(); };
-  const std::unique_ptr<Executor> executor =
-      make_threads(task->population(), make_inference, sites.get(), options.threads);
-
-  Progress progress(isatty(STDERR_FILENO) == 1);
-  const RunHooks hooks{.evaluate = [&](const ServerState& state, bool last) { return task->evaluate(state, last); },
-                       .watch = [&](const RoundReport& report) { progress.show(report); },
-                       .stop_requested = interrupt_requested};
-  const Json header{{"kind", "run"},
-                    {"recipe", to_toml(recipe)},
-                    {"seed", recipe.seed},
-                    {"version", version_text()},
-                    {"machine", machine_text()}};
-  catch_interrupts();
-  const RunResult result = play_run({recipe, phases, task->population(), task->layout(), *executor,
-                                     *sites, &directory},
-                                    task->initial_weights(), header, hooks, options.resume);
+  check_device(options.device);
+  const std::filesystem::path out =
+      options.out.empty() ? default_out(options) : std::filesystem::path(options.out);
+  const RunResult result = run_recipe(recipe_of(options), {.out = out,
+                                                           .data = data_folder(options.data),
+                                                           .threads = options.threads,
+                                                           .resume = options.resume});
   if (result.end == RunEnd::interrupted) {
     fmt::print(stderr, "stopped after round {}; go on with --resume\n", result.state.round);
     return 130;
@@ -131,7 +70,7 @@ int run(const RunOptions& options) {
 
 int check(const RunOptions& options) {
   const Recipe recipe = recipe_of(options);
-  const std::unique_ptr<Task> task = make_task(recipe, data_folder(options));
+  const std::unique_ptr<Task> task = make_task(recipe, data_folder(options.data));
   check_run(recipe, *task);
   fmt::print("{}", to_toml(recipe));
   fmt::print(stderr, "{} clients, {} examples, {} weights: ready to run\n",
@@ -146,16 +85,18 @@ void add_run_command(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("run", "play a recipe");
   add_recipe_options(*command, *options);
   command->add_option("--out", options->out, "run directory; default run/<recipe>");
+  command->add_option("--device", options->device, "where clients run: cpu");
   command->add_option("--threads", options->threads, "clients in parallel")
       ->check(whole_number(1, 1024));
-  command->add_flag("--resume", options->resume, "go on from the run directory's latest checkpoint");
+  command->add_flag("--resume", options->resume,
+                    "go on from the run directory's latest checkpoint");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 
 void add_check_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<RunOptions>();
-  CLI::App* command =
-      app.add_subcommand("check", "read and check all a run would, print every setting, run nothing");
+  CLI::App* command = app.add_subcommand(
+      "check", "read and check all a run would, print every setting, run nothing");
   add_recipe_options(*command, *options);
   command->callback([options, &exit_code] { exit_code = check(*options); });
 }

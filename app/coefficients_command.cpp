@@ -1,0 +1,179 @@
+#include "app/coefficients_command.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <memory>
+#include <string_view>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "app/run_recipe.h"
+#include "fedep/config/read_recipe.h"
+#include "fedep/data/registry.h"
+#include "fedep/message/error.h"
+#include "fedep/model/registry.h"
+#include "fedep/round/checkpoint.h"
+#include "fedep/round/safetensors.h"
+
+namespace fedep {
+namespace {
+
+constexpr double kNormal975 = 1.959963984540054;  // 97.5 % quantile of the standard normal
+
+// A run's latest checkpoint. Its directory is only looked at, never opened as a run to go on with.
+std::filesystem::path checkpoint_of(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) return path;
+  constexpr std::string_view kPrefix = "checkpoint-";
+  std::int64_t latest = -1;
+  std::filesystem::path out;
+  for (const auto& entry : std::filesystem::directory_iterator(path)) {
+    const std::string name = entry.path().stem().string();
+    if (!name.starts_with(kPrefix) || entry.path().extension() != ".safetensors") continue;
+    std::int64_t round = -1;
+    std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), round);
+    if (round > latest) {
+      latest = round;
+      out = entry.path();
+    }
+  }
+  if (latest < 0) {
+    throw InputError(fmt::format("{}: run must have a checkpoint, but has none", path.string()));
+  }
+  return out;
+}
+
+Recipe recipe_in(const std::filesystem::path& checkpoint) {
+  const SafetensorsFile file = read_safetensors(checkpoint);
+  const auto found = file.metadata.find("recipe");
+  if (found == file.metadata.end()) {
+    throw InputError(
+        fmt::format("{}: checkpoint must have metadata recipe, but has none", checkpoint.string()));
+  }
+  return parse_recipe(found->second, checkpoint.string());
+}
+
+// Names of a linear model's weights and bias.
+std::vector<std::string> names_of(const Recipe& recipe, const DatasetInfo& data) {
+  if (recipe.model.name != "linear") {
+    throw InputError(
+        fmt::format("coefficients: model must be linear, but is {}", recipe.model.name));
+  }
+  if (data.feature_names.empty()) {
+    throw InputError(fmt::format(
+        "coefficients: data must be a table, whose columns have names, but are {}", data.name));
+  }
+  if (data.outputs != 1) {
+    throw InputError(
+        fmt::format("coefficients: outcome must be one number or yes and no, but has {} classes",
+                    data.outputs));
+  }
+  std::vector<std::string> names = data.feature_names;
+  names.emplace_back("intercept");
+  return names;
+}
+
+void print_coefficients(const std::string& path, const std::string& data, bool json) {
+  const CoefficientTable table = read_coefficients(path, data_folder(data));
+  fmt::print("{}", json ? coefficients_json(table) : coefficients_text(table));
+}
+
+}  // namespace
+
+double Coefficient::low() const { return mean - kNormal975 * deviation.value(); }
+double Coefficient::high() const { return mean + kNormal975 * deviation.value(); }
+
+CoefficientTable read_coefficients(const std::filesystem::path& run_or_checkpoint,
+                                   const std::filesystem::path& data_folder) {
+  const std::filesystem::path path = checkpoint_of(run_or_checkpoint);
+  const Recipe recipe = recipe_in(path);
+  const auto data = open_dataset(recipe.data, recipe.seed, data_folder);
+  const std::vector<std::string> names = names_of(recipe, data->info());
+  const auto model = make_model(recipe.model, data->info());
+  const ServerState state = read_checkpoint(path, model->layout()).state;
+
+  const auto phase = std::size_t(std::max<std::int64_t>(state.phase, 0));
+  CoefficientTable out{.data = data->info().name,
+                       .algorithm = recipe.phases.at(phase).algorithm,
+                       .round = state.round,
+                       .target = data->info().target,
+                       .rows = {}};
+  const HostVector<float> means = point_estimate(state);
+  for (std::size_t i = 0; i < names.size(); ++i) out.rows.push_back({names[i], double(means[i])});
+  if (find_algorithm(out.algorithm).point_estimate || !is_proper(state.global)) return out;
+  const HostVector<float> lambda = state.global.lambda_full();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    out.rows[i].deviation = 1 / std::sqrt(double(lambda[i]));
+  }
+  return out;
+}
+
+std::string coefficients_text(const CoefficientTable& table) {
+  std::size_t width = std::string_view("coefficient").size();
+  for (const Coefficient& row : table.rows) width = std::max(width, row.name.size());
+  const bool posterior = !table.rows.empty() && table.rows[0].deviation;
+  std::string out = fmt::format(
+      "{}, {} after {} rounds\n{} for one standard deviation of the column\n\n", table.data,
+      table.algorithm, table.round,
+      table.target == TargetKind::binary ? "Change of the log-odds" : "Change of the outcome");
+  out += fmt::format("{:<{}}  {:>8}", "coefficient", width, posterior ? "mean" : "estimate");
+  if (posterior) out += fmt::format("  {:>8}  {:>20}", "sd", "95 % interval");
+  out += '\n';
+  for (const Coefficient& row : table.rows) {
+    out += fmt::format("{:<{}}  {:>8.3f}", row.name, width, row.mean);
+    if (posterior) {
+      out += fmt::format("  {:>8.3f}  {:>8.3f} to {:>8.3f}", row.deviation.value(), row.low(),
+                         row.high());
+    }
+    out += '\n';
+  }
+  out +=
+      "\nColumns were centred and scaled by sums that the clients reported, 0/1 columns of\n"
+      "categories too; a missing value stands at the mean. The intercept belongs to a row "
+      "with\nevery column at its mean.\n";
+  if (!posterior) out += fmt::format("{} estimates no uncertainty.\n", table.algorithm);
+  return out;
+}
+
+std::string coefficients_json(const CoefficientTable& table) {
+  Json rows = Json::array();
+  for (const Coefficient& row : table.rows) {
+    Json one{{"name", row.name},
+             {"mean", row.mean},
+             {"sd", nullptr},
+             {"low", nullptr},
+             {"high", nullptr}};
+    if (row.deviation) {
+      one["sd"] = *row.deviation;
+      one["low"] = row.low();
+      one["high"] = row.high();
+    }
+    rows.push_back(std::move(one));
+  }
+  const Json json{{"data", table.data},
+                  {"algorithm", table.algorithm},
+                  {"round", table.round},
+                  {"unit", table.target == TargetKind::binary ? "log-odds per standard deviation"
+                                                              : "outcome per standard deviation"},
+                  {"coefficients", std::move(rows)}};
+  return json.dump() + "\n";
+}
+
+void add_coefficients_command(CLI::App& app, int&) {
+  struct Options {
+    std::string path, data;
+    bool json = false;
+  };
+  auto options = std::make_shared<Options>();  // shared: the callback outlives this function
+  CLI::App* command =
+      app.add_subcommand("coefficients", "a linear model's coefficients with their 95 % intervals");
+  command->add_option("run", options->path, "run directory or checkpoint")->required();
+  command->add_option("--data", options->data, "folder with data sets; default $FEDEP_DATA");
+  command->add_flag("--json", options->json, "one line of JSON in place of the table");
+  command->callback([options] { print_coefficients(options->path, options->data, options->json); });
+}
+
+}  // namespace fedep

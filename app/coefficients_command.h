@@ -1,0 +1,50 @@
+// `fedep coefficients RUN|CHECKPOINT`: what a linear model on a table has learned, one line per column:
+// posterior mean, standard deviation and 95 % interval.
+//
+//   const CoefficientTable table = read_coefficients("run/heart_disease_ep", data_folder);
+//   fmt::print("{}", coefficients_text(table));
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "fedep/data/batch.h"
+#include "fedep/message/gaussian.h"
+
+namespace fedep {
+
+struct Coefficient {
+  std::string name;
+  double mean = 0;
+  std::optional<double> deviation = {};  // none: the algorithm gives a point estimate
+
+  double low() const;  // of the interval that holds 95 % of the posterior
+  double high() const;
+  bool operator==(const Coefficient&) const = default;
+};
+
+struct CoefficientTable {
+  std::string data;
+  std::string algorithm;
+  std::int64_t round = 0;
+  TargetKind target = TargetKind::binary;
+  std::vector<Coefficient> rows;  // columns in their order, then the intercept
+};
+
+// Of a run's latest checkpoint, or of this one. Columns' names come from the data set. Throws
+// InputError if the model is not linear with one output on a table.
+CoefficientTable read_coefficients(const std::filesystem::path& run_or_checkpoint,
+                                   const std::filesystem::path& data_folder);
+
+std::string coefficients_text(const CoefficientTable& table);
+std::string coefficients_json(const CoefficientTable& table);
+
+void add_coefficients_command(CLI::App& app, int& exit_code);
+
+}  // namespace fedep

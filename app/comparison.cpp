@@ -1,0 +1,260 @@
+#include "app/comparison.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include <fmt/format.h>
+
+#include "app/paper_tables.h"
+#include "fedep/message/error.h"
+
+namespace fedep {
+namespace {
+
+// A number over seeds.
+struct Spread {
+  double mean = kNotThere;
+  double deviation = kNotThere;
+  std::size_t there = 0, of = 0;
+};
+
+Spread spread_of(std::span<const double> values) {
+  Spread spread{.of = values.size()};
+  double sum = 0, squares = 0;
+  for (const double value : values) {
+    if (!std::isfinite(value)) continue;
+    sum += value;
+    ++spread.there;
+  }
+  if (spread.there == 0) return spread;
+  spread.mean = sum / double(spread.there);
+  for (const double value : values) {
+    if (std::isfinite(value)) squares += (value - spread.mean) * (value - spread.mean);
+  }
+  if (spread.there > 1) spread.deviation = std::sqrt(squares / double(spread.there - 1));
+  return spread;
+}
+
+// How a measure's numbers are printed.
+struct Style {
+  double scale = 1;
+  int digits = 4;
+};
+
+Style style_of(const PaperTable* table, const Measure& measure) {
+  if (table == nullptr) return {};
+  if (!measure.in_percent()) return {1, 0};
+  return {100, table->measures.front().name == "precision" ? 2 : 1};
+}
+
+std::string text_of(const Spread& spread, const Style& style) {
+  if (!std::isfinite(spread.mean)) return "–";
+  std::string text = fmt::format("{:.{}f}", spread.mean * style.scale, style.digits);
+  if (std::isfinite(spread.deviation)) {
+    text += fmt::format(" ± {:.{}f}", spread.deviation * style.scale, style.digits);
+  }
+  if (spread.there < spread.of) text += fmt::format(" ({} of {} seeds)", spread.there, spread.of);
+  return text;
+}
+
+std::string difference_text(double ours, double papers, const Style& style) {
+  if (!std::isfinite(ours) || !std::isfinite(papers)) return "–";
+  return fmt::format("{:+.{}f}", (ours - papers) * style.scale, style.digits);
+}
+
+// The results that a row of the comparison is made of.
+std::vector<const Result*> results_of_row(std::span<const Result> results, std::string_view table,
+                                          std::string_view row) {
+  std::vector<const Result*> found;
+  std::int64_t rounds = 0;
+  for (const Result& result : results) {
+    if (result.table != table || result.row != row) continue;
+    rounds = std::max(rounds, result.rounds);
+    found.push_back(&result);
+  }
+  std::erase_if(found, [&](const Result* result) { return result->rounds != rounds; });
+  std::vector<const Result*> last;
+  for (auto result = found.rbegin(); result != found.rend(); ++result) {
+    const auto same = [&](const Result* other) { return other->seed == (*result)->seed; };
+    if (std::none_of(last.begin(), last.end(), same)) last.push_back(*result);
+  }
+  return last;
+}
+
+// Numbers in names count as numbers: epochs_2 comes before epochs_10.
+bool is_before(std::string_view a, std::string_view b) {
+  const auto take_digits = [](std::string_view& text) {
+    const std::size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
+    const std::string_view digits = text.substr(0, end);
+    text.remove_prefix(end);
+    return digits;
+  };
+  while (!a.empty() && !b.empty()) {
+    const std::string_view digits_a = take_digits(a), digits_b = take_digits(b);
+    if (digits_a.size() != digits_b.size() && !digits_a.empty() && !digits_b.empty()) {
+      return digits_a.size() < digits_b.size();
+    }
+    if (digits_a != digits_b) return digits_a < digits_b;
+    if (a.empty() || b.empty()) break;
+    if (a.front() != b.front()) return a.front() < b.front();
+    a.remove_prefix(1);
+    b.remove_prefix(1);
+  }
+  return a.size() < b.size();
+}
+
+// Rows that have results and are not among the paper's.
+std::vector<std::string_view> extra_rows(std::string_view name, const PaperTable* table,
+                                         std::span<const Result> results) {
+  std::vector<std::string_view> rows;
+  for (const Result& result : results) {
+    if (result.table == name) rows.push_back(result.row);
+  }
+  if (table != nullptr) {
+    for (const PaperRow& row : table->rows) std::erase(rows, row.name);
+  }
+  std::sort(rows.begin(), rows.end(), is_before);
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  return rows;
+}
+
+double value_of(const Result& result, std::string_view name) {
+  for (const auto& [key, value] : result.metrics) {
+    if (key == name) return value;
+  }
+  return kNotThere;
+}
+
+std::string runs_text(const std::vector<const Result*>& runs) {
+  if (runs.empty()) return "not run";
+  return fmt::format("{} seed{}, {} rounds", runs.size(), runs.size() == 1 ? "" : "s",
+                     runs.front()->rounds);
+}
+
+Spread ours_of(const std::vector<const Result*>& runs, std::string_view measure) {
+  std::vector<double> values;
+  for (const Result* run : runs) values.push_back(value_of(*run, measure));
+  return spread_of(values);
+}
+
+// A row of the paper's: a line per measure.
+std::string row_text(const PaperTable& table, const PaperRow& row,
+                     const std::vector<const Result*>& runs) {
+  std::string text;
+  for (std::size_t i = 0; i < table.measures.size(); ++i) {
+    const Measure& measure = table.measures[i];
+    const Style style = style_of(&table, measure);
+    const PaperValue& paper = row.values[i];
+    const Spread ours = ours_of(runs, measure.name);
+    const Spread papers{paper.mean, paper.deviation, std::size_t(paper.reached), 5};
+    text +=
+        fmt::format("| {} | {} | {} | {} | {} | {} |\n", i == 0 ? row.title : "", measure.title,
+                    text_of(papers, style), text_of(ours, style),
+                    difference_text(ours.mean, paper.mean, style), i == 0 ? runs_text(runs) : "");
+  }
+  return text;
+}
+
+std::string beside_the_paper(const PaperTable& table, std::span<const Result> results,
+                             bool only_ours) {
+  std::string text =
+      "| row | measure | paper | ours | difference | runs |\n|---|---|---|---|---|---|\n";
+  for (const PaperRow& row : table.rows) {
+    const auto runs = results_of_row(results, table.name, row.name);
+    if (!runs.empty() || !only_ours) text += row_text(table, row, runs);
+  }
+  for (const std::string_view row : extra_rows(table.name, &table, results)) {
+    text += row_text(table, {.name = row, .title = row, .values = {}},
+                     results_of_row(results, table.name, row));
+  }
+  return text;
+}
+
+// The measures of a table that is in no list: whatever its results have.
+std::vector<Measure> measures_in(std::string_view name, std::span<const Result> results) {
+  std::vector<Measure> measures;
+  for (const Result& result : results) {
+    if (result.table != name) continue;
+    for (const auto& [metric, value] : result.metrics) {
+      const auto same = [&](const Measure& measure) { return measure.name == metric; };
+      if (std::any_of(measures.begin(), measures.end(), same)) continue;
+      measures.push_back({.name = metric, .metric = metric, .title = metric});
+    }
+  }
+  return measures;
+}
+
+// A line per row, where there are no published numbers to stand beside.
+std::string side_by_side(std::string_view name, const PaperTable* table,
+                         std::span<const Result> results) {
+  const std::vector<std::string_view> rows = extra_rows(name, table, results);
+  if (rows.empty()) return "Not run.\n";
+  const std::vector<Measure> measures =
+      table != nullptr ? std::vector<Measure>(table->measures.begin(), table->measures.end())
+                       : measures_in(name, results);
+  std::string text = "| row |", rule = "|---|";
+  for (const Measure& measure : measures) {
+    text += fmt::format(" {} |", measure.title);
+    rule += "---|";
+  }
+  text += " runs |\n" + rule + "---|\n";
+  for (const std::string_view row : rows) {
+    const auto runs = results_of_row(results, name, row);
+    text += fmt::format("| {} |", row);
+    for (const Measure& measure : measures) {
+      text += fmt::format(" {} |", text_of(ours_of(runs, measure.name), style_of(table, measure)));
+    }
+    text += fmt::format(" {} |\n", runs_text(runs));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string comparison(std::string_view name, std::span<const Result> results, bool only_ours) {
+  const PaperTable* table = find_paper_table(name);
+  if (table == nullptr || table->rows.empty()) return side_by_side(name, table, results);
+  return beside_the_paper(*table, results, only_ours);
+}
+
+std::string with_tables(std::string_view text, std::span<const Result> results,
+                        std::string_view source) {
+  constexpr std::string_view kOpen = "<!-- ", kClose = " -->", kEnd = "<!-- end -->";
+  std::string out;
+  while (true) {
+    // The next place of a table; other comments are the author's own.
+    std::size_t begin = text.find(kOpen), after = begin;
+    std::string_view name;
+    for (; begin != text.npos; begin = text.find(kOpen, begin + 1)) {
+      const std::size_t close = text.find(kClose, begin);
+      if (close == text.npos) continue;
+      name = text.substr(begin + kOpen.size(), close - begin - kOpen.size());
+      after = close + kClose.size();
+      const bool has_results = std::any_of(results.begin(), results.end(),
+                                           [&](const Result& r) { return r.table == name; });
+      if (find_paper_table(name) != nullptr || has_results) break;
+    }
+    if (begin == text.npos) return out += text;
+    const std::size_t end = text.find(kEnd, after);
+    if (end == text.npos || text.substr(after, end - after).find(kOpen) != text.npos) {
+      throw InputError(
+          fmt::format("{}: <!-- {} --> must be followed by {}, but is not", source, name, kEnd));
+    }
+    out += text.substr(0, after);
+    out += fmt::format("\n\n{}\n{}", comparison(name, results), kEnd);
+    text.remove_prefix(end + kEnd.size());
+  }
+}
+
+std::vector<std::string> tables_of(std::span<const Result> results) {
+  std::vector<std::string> names;
+  for (const Result& result : results) {
+    if (std::find(names.begin(), names.end(), result.table) == names.end()) {
+      names.push_back(result.table);
+    }
+  }
+  return names;
+}
+
+}  // namespace fedep

@@ -1,0 +1,30 @@
+// Tables of paper | ours | difference, for the terminal and for recipe/README.md.
+//
+//   std::cout << comparison("table2", read_results("recipe/results.jsonl"));
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/results.h"
+
+namespace fedep {
+
+// A Markdown table, over seeds mean ± standard deviation: one line per row and measure where the
+// paper has numbers, one line per row where it has none. Of results of one row and seed the last
+// counts; of results of one row, those with most rounds. The paper's rows come first, those without
+// a result included unless `only_ours`.
+std::string comparison(std::string_view table, std::span<const Result> results,
+                       bool only_ours = false);
+
+// `text` with what stands between <!-- NAME --> and <!-- end --> replaced by table NAME's
+// comparison, for every such place. Throws InputError for a place without its end. `source` is what
+// errors call the text.
+std::string with_tables(std::string_view text, std::span<const Result> results,
+                        std::string_view source);
+// Names of the tables that have results, each once, in the order of their first one.
+std::vector<std::string> tables_of(std::span<const Result> results);
+
+}  // namespace fedep

@@ -1,0 +1,130 @@
+#include "app/comparison.h"
+
+#include <limits>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "fedep/message/error.h"
+
+namespace fedep {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+Result table2_result(std::uint64_t seed, double accuracy, double rounds_to_50 = kNan) {
+  return {.table = "table2",
+          .row = "fed_ep_i",
+          .seed = seed,
+          .rounds = 1500,
+          .metrics = {{"accuracy_1000", 0.48},
+                      {"accuracy_1500", accuracy},
+                      {"rounds_to_45", 470},
+                      {"rounds_to_50", rounds_to_50}},
+          .seconds = 12.5,
+          .device = "cpu: a CPU, 2 threads",
+          .date = "2026-01-31T12:00:00Z",
+          .version = "0.1.0"};
+}
+
+bool has(const std::string& text, std::string_view part) { return text.find(part) != text.npos; }
+
+TEST(Comparison, ShowsPaperOursAndDifference) {
+  const std::vector<Result> results{table2_result(1, 0.502), table2_result(2, 0.504, 1200)};
+  const std::string text = comparison("table2", results, true);
+  EXPECT_TRUE(has(text, "| row | measure | paper | ours | difference | runs |\n")) << text;
+  EXPECT_TRUE(has(text,
+                  "| FedEP (I) | accuracy by 1000R, % | 48.7 ± 0.4 | 48.0 ± 0.0 | -0.7 | "
+                  "2 seeds, 1500 rounds |\n"))
+      << text;
+  EXPECT_TRUE(has(text, "|  | accuracy by 1500R, % | 50.7 ± 0.4 | 50.3 ± 0.1 | -0.4 |  |\n"))
+      << text;
+  EXPECT_TRUE(has(text, "| rounds to 45 % | 473 ± 17 | 470 ± 0 | -3 |")) << text;
+  EXPECT_TRUE(has(text, "| rounds to 50 % | 1167 ± 107 | 1200 (1 of 2 seeds) | +33 |")) << text;
+  EXPECT_FALSE(has(text, "FedAvg"));
+}
+
+TEST(Comparison, HasThePapersRowsThatWereNotRun) {
+  const std::string text = comparison("table2", {});
+  EXPECT_TRUE(has(text, "| FedPA | accuracy by 1000R, % | 45.8 | – | – | not run |\n")) << text;
+  EXPECT_TRUE(has(text, "| rounds to 50 % | 1240 ± 133 (4 of 5 seeds) | – | – |")) << text;
+  EXPECT_TRUE(has(text, "| rounds to 50 % | 1290 (1 of 5 seeds) | – | – |")) << text;
+}
+
+TEST(Comparison, TakesTheLastResultOfASeedAndTheLongestRuns) {
+  Result trial = table2_result(3, 0.9);
+  trial.rounds = 20;
+  const std::vector<Result> results{table2_result(1, 0.1), trial, table2_result(1, 0.507)};
+  const std::string text = comparison("table2", results, true);
+  EXPECT_TRUE(has(text, "| 50.7 ± 0.4 | 50.7 | +0.0 |")) << text;
+  EXPECT_TRUE(has(text, "1 seed, 1500 rounds")) << text;
+}
+
+TEST(Comparison, ShowsRowsAndTablesThatThePaperDoesNotHave) {
+  const Result own{.table = "hospitals",
+                   .row = "fed_ep",
+                   .seed = 1,
+                   .rounds = 20,
+                   .metrics = {{"auc", 0.91234}, {"nll", kNan}},
+                   .seconds = 1,
+                   .device = "",
+                   .date = "",
+                   .version = ""};
+  Result other = own;
+  other.row = "fed_avg";
+  other.metrics = {{"auc", 0.8}, {"rmse", 2.0}};
+  EXPECT_EQ(comparison("hospitals", std::vector{own, other}),
+            "| row | auc | nll | rmse | runs |\n|---|---|---|---|---|\n"
+            "| fed_avg | 0.8000 | – | 2.0000 | 1 seed, 20 rounds |\n"
+            "| fed_ep | 0.9123 | – | – | 1 seed, 20 rounds |\n");
+  EXPECT_EQ(comparison("figure4", {}), "Not run.\n");
+  Result extra = table2_result(1, 0.4);
+  extra.row = "fed_ep_x";
+  EXPECT_TRUE(has(comparison("table2", std::vector{extra}),
+                  "| fed_ep_x | accuracy by 1000R, % | – | 48.0"));
+}
+
+TEST(Comparison, OrdersRowsByTheNumbersInTheirNames) {
+  std::vector<Result> results;
+  for (const auto* row :
+       {"epochs_10", "epochs_9", "epochs_1", "epochs_2_b", "epochs", "epochs_2"}) {
+    results.push_back(table2_result(1, 0.5));
+    results.back().table = "figure6";
+    results.back().row = row;
+  }
+  const std::string text = comparison("figure6", results);
+  std::size_t place = 0;
+  for (const auto* row :
+       {"epochs", "epochs_1", "epochs_2", "epochs_2_b", "epochs_9", "epochs_10"}) {
+    const std::size_t found = text.find(fmt::format("| {} |", row));
+    ASSERT_NE(found, text.npos) << row;
+    EXPECT_GT(found, place) << row;
+    place = found;
+  }
+}
+
+TEST(WithTables, ReplacesOnlyWhatStandsBetweenTheMarks) {
+  const std::vector<Result> results{table2_result(1, 0.5)};
+  const std::string text =
+      "before\n<!-- table2 -->\nold\n<!-- end -->\nbetween <!-- a note -->\n"
+      "<!-- hospitals -->\nkept, for there are no results\n<!-- end -->\nafter\n";
+  const std::string once = with_tables(text, results, "README.md");
+  EXPECT_TRUE(once.starts_with("before\n<!-- table2 -->\n\n| row |")) << once;
+  EXPECT_TRUE(
+      once.ends_with("|\n\n<!-- end -->\nbetween <!-- a note -->\n<!-- hospitals -->\nkept, "
+                     "for there are no results\n<!-- end -->\nafter\n"))
+      << once;
+  EXPECT_FALSE(has(once, "old"));
+  EXPECT_EQ(with_tables(once, results, "README.md"), once);  // writing again changes nothing
+}
+
+TEST(WithTables, RefusesAPlaceWithoutItsEnd) {
+  EXPECT_THROW(with_tables("<!-- table2 -->\n", {}, "README.md"), InputError);
+  EXPECT_THROW(with_tables("<!-- table2 -->\n<!-- table3 -->\n<!-- end -->\n", {}, "README.md"),
+               InputError);
+  EXPECT_EQ(with_tables("no marks", {}, "README.md"), "no marks");
+  EXPECT_EQ(with_tables("", {}, "README.md"), "");
+}
+
+}  // namespace
+}  // namespace fedep

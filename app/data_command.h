@@ -1,0 +1,36 @@
+// `fedep data describe`: a data set's clients and examples, the columns of the paper's Table 1.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "fedep/data/dataset.h"
+
+namespace fedep {
+
+struct CountSpread {
+  std::size_t clients = 0;
+  std::size_t examples = 0;
+  double mean = 0;  // examples per client
+  double std = 0;   // of all clients there are, so divided by their number
+};
+CountSpread spread_of_counts(const std::vector<std::size_t>& counts);
+
+struct DatasetDescription {
+  DatasetInfo info;
+  CountSpread train, test;
+  std::string model;                      // empty: only the data were asked for
+  std::optional<std::size_t> model_size;  // weights
+};
+DatasetDescription describe(const Dataset& data);
+
+std::string description_text(const DatasetDescription& description);
+std::string description_json(const DatasetDescription& description);  // one line
+
+void add_data_command(CLI::App& app, int& exit_code);
+
+}  // namespace fedep

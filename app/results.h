@@ -1,0 +1,37 @@
+// results.jsonl: one line per finished run of a table or figure.
+//
+//   append_result("recipe/results.jsonl", result);
+//   const std::vector<Result> results = read_results("recipe/results.jsonl");
+//
+// A line: {"table":"table2","row":"fed_ep_i","seed":1,"rounds":1500,"metrics":{"accuracy_1000":0.487,
+// "rounds_to_50":null,…},"seconds":…,"device":"cpu: …, 2 threads","date":"2026-01-31T12:00:00Z",
+// "version":"0.1.0"}. Fractions are fractions; what does not exist is null.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "fedep/round/run_log.h"
+
+namespace fedep {
+
+struct Result {
+  std::string table;
+  std::string row;
+  std::uint64_t seed = 0;
+  std::int64_t rounds = 0;
+  Metrics metrics;  // NaN: does not exist
+  double seconds = 0;
+  std::string device;
+  std::string date;
+  std::string version;
+};
+
+std::string to_line(const Result& result);
+// All lines; none if there is no such file. Throws InputError naming a line that is not a result.
+std::vector<Result> read_results(const std::filesystem::path& path);
+void append_result(const std::filesystem::path& path, const Result& result);
+
+}  // namespace fedep

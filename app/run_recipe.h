@@ -1,0 +1,44 @@
+// A recipe played into a run directory: what `fedep run` and `fedep reproduce` share.
+//
+//   const RunResult result = run_recipe(recipe, {.out = "run/toy", .threads = 2});
+//   if (result.end == RunEnd::interrupted) …
+//
+// Progress goes to stderr. Every round also becomes a step of a TensorBoard event file in the run
+// directory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "fedep/config/recipe.h"
+#include "fedep/round/run.h"
+#include "fedep/sim/task.h"
+
+namespace fedep {
+
+struct RunRecipeOptions {
+  std::filesystem::path out;   // the run directory
+  std::filesystem::path data;  // where data sets live
+  std::size_t threads = 1;
+  bool resume = false;  // the run that is in `out`
+};
+
+RunResult run_recipe(const Recipe& recipe, const RunRecipeOptions& options);
+
+// Throws InputError for what would only be found out in some later round.
+void check_run(const Recipe& recipe, const Task& task);
+
+// The recipe's first `rounds` rounds: later phases go, the one that the limit falls into ends with
+// it.
+Recipe shortened(Recipe recipe, std::int64_t rounds);
+std::int64_t rounds_of(const Recipe& recipe);
+
+// What --data names, or else $FEDEP_DATA.
+std::filesystem::path data_folder(const std::string& option);
+
+// Throws InputError for a --device that this build does not have.
+void check_device(const std::string& device);
+
+}  // namespace fedep
