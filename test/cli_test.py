@@ -156,7 +156,7 @@ class Recipes(CliTest):
         self.assert_change_refused("clients_per_round", "client_per_round", "did you mean server.clients_per_round?")
         self.assert_change_refused("rounds = 8", "round = 8", "phase.1.round", "did you mean phase.1.rounds?")
         self.assert_change_refused("[server]", "[sever]", "sever", "did you mean server?")
-        self.assert_change_refused("lr = 0.5", "learning = 0.5", "server.optimizer.learning", f"{self.recipe}:10")
+        self.assert_change_refused("lr = 0.5", "learning = 0.5", "server.optimizer.learning", f"{self.recipe}:11")
 
     def test_an_unknown_name_gets_a_suggestion(self):
         self.assert_change_refused('"fed_ep"', '"fed_eq"', "fed_eq", "did you mean fed_ep?")
@@ -198,7 +198,7 @@ class Recipes(CliTest):
 
     def test_check_prints_every_setting_as_a_recipe_that_check_accepts(self):
         done = self.assert_succeeds(PROGRAM.run("check", self.recipe, "--seed", 11, "--set", "checkpoint.keep=2"))
-        for line in ("seed = 11", "clients_per_round = 4", "keep = 2", 'sites = "memory"', "grid_bits = 64"):
+        for line in ("seed = 11", "clients_per_round = 4", "keep = 2", 'sites = "memory"', "grid_bits = 32"):
             self.assertIn(line, done.stdout.splitlines())
         self.assertIn("9 clients", done.stderr)
         printed = self.folder / "printed.toml"

@@ -14,6 +14,7 @@ clients = 9
 dimension = 4
 [server]
 clients_per_round = 4
+grid_bits = 32  # coarse, so that a wrong grid shows
 prior = { mean = 0.5, precision = 0.25 }
 optimizer = { name = "sgd", lr = 0.5, momentum = 0.5 }
 [[phase]]
@@ -58,18 +59,19 @@ def scratch_folder():
 
 
 def log_lines(run):
-    """The log without what may differ between two equal runs: seconds, and the machine."""
+    """The log without what may differ between two equal runs: seconds, the machine and the threads used of it."""
     lines = [json.loads(line) for line in (Path(run) / "log.jsonl").read_text().splitlines()]
-    return [{key: value for key, value in line.items() if key not in ("seconds", "machine")} for line in lines]
+    return [{key: value for key, value in line.items() if key not in ("seconds", "machine", "device")} for line in lines]
 
 
 def contents(run):
-    """Everything in a run directory that depends on recipe and seed alone: two equal runs have equal contents."""
+    """Everything in a run directory that depends on recipe and seed alone: two equal runs have equal contents.
+    TensorBoard's event files are not part of it: they hold times, and there is one per start."""
     run = Path(run)
     files = {
         str(path.relative_to(run)): path.read_bytes()
         for path in sorted(run.rglob("*"))
-        if path.is_file() and path.name != "log.jsonl"
+        if path.is_file() and path.name != "log.jsonl" and not path.name.startswith("events.out.tfevents.")
     }
     return files, log_lines(run)
 
@@ -77,4 +79,6 @@ def contents(run):
 def state(run):
     """Every byte in a directory, to see that nothing was touched. None if there is no such directory."""
     run = Path(run)
-    return {str(p.relative_to(run)): p.read_bytes() if p.is_file() else None for p in sorted(run.rglob("*"))} if run.exists() else None
+    if not run.exists():
+        return None
+    return {str(path.relative_to(run)): path.read_bytes() if path.is_file() else None for path in run.rglob("*")}

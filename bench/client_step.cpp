@@ -1,0 +1,438 @@
+// A client-step (batch, forward, backward, prior term, momentum SGD) in the simulator's chains against
+// the same steps in eager libtorch (eager_step.h), one thread, same BLAS, same batches. Repeats are
+// interleaved; the table has medians of the thread's CPU time and of wall time. Below it: where our steps
+// spend their time, what augmentation and PCA cost apart, and two threads against two processes.
+//
+//   fedep_bench_steps [linear_small|linear_large|sparse|sparse_titles|cnn|resnet18|parts|threads ...]     none: all
+#include <malloc.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <ctime>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "bench/eager_step.h"
+#include "bench/prepare_batch.h"
+#include "fedep/data/memory_dataset.h"
+#include "fedep/model/blas.h"
+#include "fedep/model/cnn.h"
+#include "fedep/model/linear.h"
+#include "fedep/model/resnet18.h"
+#include "fedep/sim/chain.h"
+#include "fedep/sim/sgd_update.h"
+#include "fedep/sim/test_round.h"
+
+namespace fedep {
+namespace {
+
+using V = HostVector<float>;
+
+struct Seconds {
+  double cpu = 0;  // of this thread
+  double wall = 0;
+};
+
+double read_clock(clockid_t id) {
+  timespec t{};
+  clock_gettime(id, &t);
+  return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
+}
+
+Seconds now() { return {read_clock(CLOCK_THREAD_CPUTIME_ID), read_clock(CLOCK_MONOTONIC)}; }
+
+Seconds time_of(const std::function<void()>& work) {
+  const Seconds before = now();
+  work();
+  const Seconds after = now();
+  return {after.cpu - before.cpu, after.wall - before.wall};
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+struct Medians {
+  std::vector<double> cpu, wall;
+
+  void add(const Seconds& seconds, double per) {
+    cpu.push_back(seconds.cpu / per);
+    wall.push_back(seconds.wall / per);
+  }
+};
+
+// One client of one of the paper's tasks.
+struct Case {
+  std::string name;
+  std::string peer;  // model of eager_step.h
+  std::size_t features, outputs;
+  std::size_t examples, batch;
+  int epochs;  // of a visit
+  int repeats;
+  double lr;
+  double goal;
+  std::unique_ptr<Model> (*model)();
+  std::size_t words = 0;  // of a sparse example; 0: features are dense
+  bool same_loss = true;  // no dropout and the same initial weights: losses can be compared
+};
+
+std::unique_ptr<Model> stackoverflow() {
+  return make_sparse_linear({.features = 10000, .outputs = 500, .target = TargetKind::tags});
+}
+
+std::vector<Case> all_cases() {
+  return {
+      {"linear_small", "linear", 100, 100, 100, 20, 10, 15, 0.01, 5,
+       [] { return make_linear({.features = 100, .outputs = 100}); }},
+      {"linear_large", "linear", 1728, 100, 100, 20, 10, 15, 0.01, 5,
+       [] { return make_linear({.features = 1728, .outputs = 100}); }},
+      // The paper's client, and one of titles: short, in small batches.
+      {"sparse", "linear", 10000, 500, 400, 100, 5, 5, 5.0, 50, stackoverflow, 30},
+      {"sparse_titles", "linear", 10000, 500, 20, 5, 5, 5, 5.0, 50, stackoverflow, 8},
+      {"cnn", "cnn", 784, 62, 100, 20, 1, 9, 0.01, 1.3,
+       []() -> std::unique_ptr<Model> {
+         return make_network_model(make_cnn({}), TargetKind::label);
+       },
+       0, false},
+      {"resnet18", "resnet18", 1728, 100, 100, 20, 1, 7, 0.01, 1.3,
+       []() -> std::unique_ptr<Model> {
+         return make_network_model(make_resnet({}), TargetKind::label);
+       },
+       0, false},
+  };
+}
+
+// Examples made up on the spot; words of a sparse one follow Zipf's law.
+Batch make_rows(const Case& task) {
+  Stream stream({.seed = 1, .purpose = Purpose::test});
+  Batch rows;
+  rows.size = task.examples;
+  if (task.words == 0) {
+    rows.dense.resize(task.examples * task.features);
+    fill_normal({.seed = 2, .purpose = Purpose::test}, rows.dense);
+    for (std::size_t i = 0; i < task.examples; ++i) {
+      rows.labels.push_back(std::int32_t(stream.below(task.outputs)));
+    }
+    return rows;
+  }
+  for (std::size_t i = 0; i < task.examples; ++i) {
+    std::vector<std::uint32_t> words;
+    while (words.size() < task.words) {
+      const auto word = std::uint32_t(std::pow(double(task.features + 1), stream.uniform())) - 1;
+      if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
+    }
+    std::sort(words.begin(), words.end());
+    rows.sparse.columns.insert(rows.sparse.columns.end(), words.begin(), words.end());
+    rows.sparse.values.insert(rows.sparse.values.end(), words.size(), 1.0f / float(task.words));
+    rows.sparse.offsets.push_back(std::uint32_t(rows.sparse.columns.size()));
+    rows.tags.columns.push_back(std::uint32_t(stream.below(task.outputs)));
+    rows.tags.offsets.push_back(std::uint32_t(rows.tags.columns.size()));
+  }
+  return rows;
+}
+
+// A visit of stochastic EP with scaled identity to the only client of a data set.
+class Client {
+ public:
+  explicit Client(const Case& task)
+      : task_(task),
+        model_(task.model()),
+        rows_(make_rows(task)),
+        round_("fed_sep", {}, start(*model_)) {
+    ClientRows owner;
+    owner.add("client", task.examples);
+    const DatasetInfo info{.name = task.name,
+                           .features = {std::int64_t(task.features)},
+                           .sparse = task.words > 0,
+                           .target = model_->target(),
+                           .outputs = task.outputs,
+                           .skipped_records = 0,
+                           .feature_names = {},
+                           .output_names = {}};
+    data_ = memory_dataset(info, {owner, batch_rows(rows_)}, {owner, batch_rows(rows_)});
+    client_ = clients_of(data_->clients())[0];
+    settings_.client = {.epochs = task.epochs, .batch = int(task.batch)};
+    settings_.client.optimizer = {.lr = task.lr, .momentum = 0.9};
+  }
+
+  std::size_t steps() const { return std::size_t(task_.epochs) * (task_.examples / task_.batch); }
+  const Batch& rows() const { return rows_; }
+  const Dataset& data() const { return *data_; }
+  Model& model() { return *model_; }
+  V start_point() const { return round_.task().mean; }
+  EagerSettings peer_settings() const {
+    return {.lr = task_.lr,
+            .momentum = 0.9,
+            .lambda = kLambda,
+            .per_example = 1 / double(task_.examples)};
+  }
+
+  std::vector<std::vector<std::int64_t>> batches() const {
+    const Visit visit = round_.visit(client_, round_.task().global);
+    std::vector<std::vector<std::int64_t>> all;
+    for (int epoch = 0; epoch < task_.epochs; ++epoch) {
+      const Minibatches of_epoch(visit_address(visit, Purpose::shuffle, std::size_t(epoch)),
+                                 task_.examples, 1, task_.batch, Remainder::drop);
+      for (std::size_t i = 0; i < of_epoch.size(); ++i) {
+        all.emplace_back(of_epoch[i].begin(), of_epoch[i].end());
+      }
+    }
+    return all;
+  }
+
+  struct Visited {
+    Seconds steps;  // alone
+    Seconds whole;  // with the chain's making, moments of every epoch and their mean
+    double loss_sum;
+  };
+  Visited visit() {
+    Visited out{};
+    run(false, out);
+    out.whole = time_of([&] { run(true, out); });
+    return out;
+  }
+
+ private:
+  void run(bool moments, Visited& out) {
+    const Visit visit = round_.visit(client_, round_.task().global);
+    const auto chain = make_chain(*model_, {*data_, 0, visit, settings_});
+    const auto epochs = [&] {
+      for (int epoch = 0; epoch < task_.epochs; ++epoch) {
+        chain->run_epoch(epoch);
+        if (moments) chain->accumulate_moments();
+      }
+    };
+    if (!moments) {
+      out.steps = time_of(epochs);
+      return;
+    }
+    epochs();
+    const V mean = chain->mean();
+    out.loss_sum = chain->loss_sum();
+  }
+
+  static constexpr float kLambda = 1.0f;
+  static Message start(const Model& model) {
+    V theta(model.size());
+    model.initialise(1, theta.span());
+    return from_mean(theta, kLambda);
+  }
+
+  const Case& task_;
+  std::unique_ptr<Model> model_;
+  Batch rows_;
+  TestRound round_;
+  std::unique_ptr<Dataset> data_;
+  ClientInfo client_;
+  ChainSettings settings_;
+};
+
+void print_ratio(const Case& task) {
+  Client client(task);
+  EagerSettings settings = client.peer_settings();
+  const auto by_hand =
+      make_eager_peer(task.peer, client.rows(), task.features, task.outputs, settings);
+  settings.prior_in_loss = true;
+  const auto by_optimizer =
+      make_eager_peer(task.peer, client.rows(), task.features, task.outputs, settings);
+  const auto batches = client.batches();
+  const double steps = double(client.steps());
+  // From the same start; later repeats go on from there.
+  const double eager_loss = by_hand->run(batches), other_loss = by_optimizer->run(batches);
+  Medians ours, visit, hand, optimizer;
+  for (int repeat = 0; repeat < task.repeats; ++repeat) {
+    const Client::Visited visited = client.visit();
+    ours.add(visited.steps, steps);
+    visit.add(visited.whole, steps);
+    hand.add(time_of([&] { by_hand->run(batches); }), steps);
+    optimizer.add(time_of([&] { by_optimizer->run(batches); }), steps);
+    for (const double loss : {eager_loss, other_loss}) {
+      if (task.same_loss && std::abs(visited.loss_sum - loss) > 1e-3 * loss) {
+        fmt::print("{}: not the same work: loss {} against {}\n", task.name, visited.loss_sum,
+                   loss);
+      }
+    }
+  }
+  const auto line = [&](const char* clock, std::vector<double> Medians::*times) {
+    const double step = median(ours.*times), whole = median(visit.*times);
+    const double eager = median(hand.*times), other = median(optimizer.*times);
+    fmt::print("{:<14}{:>6}{:>10.3f}{:>12.3f}{:>11.3f}{:>11.3f}{:>9.2f}{:>9.2f}{:>9.2f}{:>6}\n",
+               task.name, clock, 1e3 * step, 1e3 * whole, 1e3 * eager, 1e3 * other, eager / step,
+               other / step, eager / whole, task.goal);
+  };
+  line("cpu", &Medians::cpu);
+  line("wall", &Medians::wall);
+  std::fflush(stdout);
+}
+
+// Milliseconds of CPU, the median of several calls.
+double milliseconds(const std::function<void()>& work) {
+  std::vector<double> times;
+  work();
+  double total = 0;
+  while (times.size() < 5 || (total < 0.3 && times.size() < 200)) {
+    times.push_back(time_of(work).cpu);
+    total += times.back();
+  }
+  return 1e3 * median(times);
+}
+
+// The parts of a step, each by itself, hot in the cache as they would be.
+void print_parts(const Case& task) {
+  Client client(task);
+  Model& model = client.model();
+  const V theta = client.start_point();
+  V momentum(theta.size());
+  std::vector<std::uint32_t> indices(task.batch);
+  for (std::size_t i = 0; i < task.batch; ++i) indices[i] = std::uint32_t(i * 7 % task.examples);
+  Batch batch;
+  client.data().train_batch(0, indices, nullptr, batch);
+  std::vector<float> logits(task.batch * task.outputs), eta(theta.size()), lambda{1.0f};
+  const Address dropout{.seed = 1, .purpose = Purpose::dropout};
+  const double gather =
+      milliseconds([&] { client.data().train_batch(0, indices, nullptr, batch); });
+  const double forward =
+      milliseconds([&] { model.logits(theta.span(), batch, {.dropout = &dropout}, logits); });
+  double both = 0;
+  if (auto* sparse = dynamic_cast<SparseLinear*>(&model)) {
+    std::vector<std::uint32_t> rows;
+    std::vector<float> block;
+    both = milliseconds([&] {
+      sparse->touched_rows(batch, rows);
+      block.resize((rows.size() + 1) * task.outputs);
+      sparse->row_gradient(theta.span(), batch, rows, block);
+    });
+  } else {
+    both = milliseconds([&] {
+      model.loss_gradient(theta.span(), batch, {.dropout = &dropout, .keep = 0.9f},
+                          momentum.span());
+    });
+  }
+  std::vector<double> steps;
+  for (int i = 0; i < 5; ++i) steps.push_back(client.visit().steps.cpu / double(client.steps()));
+  const double step = 1e3 * median(steps);
+  fmt::print("{:<14}{:>12.3f}{:>10.3f}{:>10.3f}{:>12.3f}{:>12.3f}\n", task.name, step, gather,
+             forward, both - forward, step - gather - both);
+  std::fflush(stdout);
+}
+
+// Steps per second of wall time and of CPU time.
+struct Rate {
+  double wall = 0;
+  double cpu = 0;
+};
+
+Rate steps_for(const Case& task, double seconds) {
+  Client client(task);
+  client.visit();
+  double steps = 0;
+  const Seconds start = now();
+  while (now().wall - start.wall < seconds) {
+    client.visit();
+    steps += double(client.steps());
+  }
+  const Seconds end = now();
+  return {steps / (end.wall - start.wall), steps / (end.cpu - start.cpu)};
+}
+
+Rate sum(const std::array<Rate, 2>& rates) {
+  return {rates[0].wall + rates[1].wall, rates[0].cpu + rates[1].cpu};
+}
+
+Rate two_threads(const Case& task, double seconds) {
+  std::array<Rate, 2> rates;
+  std::array<std::thread, 2> threads;
+  for (std::size_t i = 0; i < 2; ++i) {
+    threads[i] = std::thread([&, i] { rates[i] = steps_for(task, seconds); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return sum(rates);
+}
+
+Rate two_processes(const Case& task, double seconds) {
+  std::array<int, 2> channel{};
+  if (pipe(channel.data()) != 0) return {};
+  std::array<pid_t, 2> children{};
+  for (pid_t& child : children) {
+    child = fork();
+    if (child == 0) {
+      const Rate rate = steps_for(task, seconds);
+      const bool told = write(channel[1], &rate, sizeof rate) == ssize_t(sizeof rate);
+      _exit(told ? 0 : 1);
+    }
+  }
+  std::array<Rate, 2> rates;
+  for (std::size_t i = 0; i < 2; ++i) {
+    waitpid(children[i], nullptr, 0);
+    if (read(channel[0], &rates[i], sizeof(Rate)) != ssize_t(sizeof(Rate))) rates[i] = {};
+  }
+  close(channel[0]);
+  close(channel[1]);
+  return sum(rates);
+}
+
+void print_threads(const Case& task) {
+  std::vector<double> wall, cpu;
+  for (int repeat = 0; repeat < 5; ++repeat) {
+    const Rate processes = two_processes(task, 1.0);
+    const Rate threads = two_threads(task, 1.0);
+    wall.push_back(threads.wall / processes.wall);
+    cpu.push_back(threads.cpu / processes.cpu);
+  }
+  fmt::print("{:<14}{:>10.3f}{:>10.3f}\n", task.name, median(cpu), median(wall));
+  std::fflush(stdout);
+}
+
+}  // namespace
+}  // namespace fedep
+
+int main(int argc, char** argv) {
+  using namespace fedep;
+  // Libtorch may have a copy of BLAS of its own: both are told the same kernel and one thread.
+  if (std::getenv("OPENBLAS_CORETYPE") == nullptr) {
+    setenv("OPENBLAS_CORETYPE", choose_blas_kernel().c_str(), 1);
+    setenv("OPENBLAS_NUM_THREADS", "1", 1);
+    setenv("OMP_NUM_THREADS", "1", 1);
+    execv("/proc/self/exe", argv);
+  }
+  use_one_blas_thread();
+  mallopt(M_MMAP_MAX, 0);  // as app/main.cpp has it: freed memory is used again
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+  const auto asked = [&](const std::string& name) {
+    return argc == 1 || std::find(argv + 1, argv + argc, name) != argv + argc;
+  };
+  const std::vector<Case> cases = all_cases();
+  fmt::print("BLAS kernels {}; milliseconds per step, medians of interleaved repeats\n\n",
+             blas_kernel());
+  if (asked("threads")) {  // first: children are forked while there is one thread
+    fmt::print("{:<14}{:>10}{:>10}   two threads / two processes, goal 0.95\n", "", "cpu", "wall");
+    for (const Case& task : cases) print_threads(task);
+  }
+  fmt::print(
+      "eager: prior added by hand, in place | in the loss, with libtorch's SGD; ratios to both, "
+      "and\n"
+      "of the first to our step with all of its visit (chain, moments of 5 or 10 epochs, mean)\n"
+      "{:<14}{:>6}{:>10}{:>12}{:>11}{:>11}{:>9}{:>9}{:>9}{:>6}\n",
+      "", "clock", "our step", "with visit", "eager", "optimizer", "ratio", "ratio", "visit",
+      "goal");
+  for (const Case& task : cases) {
+    if (asked(task.name)) print_ratio(task);
+  }
+  if (!asked("parts")) return 0;
+  fmt::print("\n{:<14}{:>12}{:>10}{:>10}{:>12}{:>12}   CPU ms\n", "", "our step", "batch",
+             "forward", "backward", "update");
+  for (const Case& task : cases) print_parts(task);
+  const Preparation preparation;
+  fmt::print(
+      "\na batch of 20 images, CPU ms: crop, flip and standardise {:.3f}, PCA to 100 {:.3f}\n",
+      milliseconds([&] { preparation.augment(); }), milliseconds([&] { preparation.project(); }));
+}

@@ -1,0 +1,358 @@
+#!/usr/bin/env python3
+"""Tables from end to end: `fedep reproduce` on a folder of tiny recipes, results.jsonl, the README made of it,
+TensorBoard's event files, `fedep data describe` and `fedep list`.
+
+    cli_step2_test.py PROGRAM
+"""
+
+import json
+import os
+import re
+import signal
+import struct
+import sys
+import unittest
+from pathlib import Path
+
+from program import Program, contents, scratch_folder
+
+PROGRAM = None
+ROUNDS = 12
+SYNTHETIC = """
+table = "{table}"
+row = "{row}"
+seed = 1
+[data]
+name = "synthetic"
+clients = 6
+dimension = 5
+examples = 30
+[client]
+batch = 10
+optimizer = {{ name = "sgd", lr = 0.05 }}
+[server]
+clients_per_round = 3
+[[phase]]
+algorithm = "{algorithm}"
+rounds = {rounds}
+{inference}
+[evaluate]
+every = {every}
+samples = 3
+[checkpoint]
+every = 5
+"""
+SCALED_IDENTITY = """[phase.inference]
+name = "scaled_identity"
+alpha = 0.5
+"""
+HEADER = "| row | measure | paper | ours | difference | runs |"
+FIGURE = "| row | accuracy by 500R, % | accuracy by 1000R, % | accuracy by 1500R, % | accuracy, last round, % | runs |"
+
+
+class TablesTest(unittest.TestCase):
+    def setUp(self):
+        scratch = scratch_folder()
+        self.addCleanup(scratch.cleanup)
+        self.folder = Path(scratch.name)
+        self.recipes = self.folder / "recipe"
+        self.recipes.mkdir()
+        self.results = self.recipes / "results.jsonl"
+
+    def recipe(self, table, row, algorithm="fed_avg", rounds=ROUNDS, every=1):
+        text = SYNTHETIC.format(
+            table=table,
+            row=row,
+            algorithm=algorithm,
+            rounds=rounds,
+            every=every,
+            inference="" if algorithm == "fed_avg" else SCALED_IDENTITY,
+        )
+        (self.recipes / f"{table}_{row}.toml").write_text(text)
+
+    def reproduce(self, *arguments, **options):
+        """As a user does it: in the folder that has recipe/."""
+        return PROGRAM.run("reproduce", *arguments, cwd=self.folder, **options)
+
+    def succeeds(self, *arguments, **options):
+        done = self.reproduce(*arguments, **options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def refused(self, done, *words):
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(done.stdout, "")
+        last = done.stderr.splitlines()[-1]
+        for word in words:
+            self.assertIn(word, last)
+
+    def lines(self, file=None):
+        file = file or self.results
+        return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+    def run_folder(self, name, table="trial"):
+        return self.folder / "run" / table / name
+
+
+class Reproduce(TablesTest):
+    def setUp(self):
+        super().setUp()
+        self.recipe("trial", "fed_avg")
+        self.recipe("trial", "fed_sep_i", "fed_sep")
+        self.recipe("other", "fed_avg")
+
+    def test_runs_every_row_and_seed_once_and_writes_a_line_for_each(self):
+        done = self.succeeds("trial", "--seeds", "1,2")
+        self.assertEqual(
+            [(line["table"], line["row"], line["seed"], line["rounds"]) for line in self.lines()],
+            [("trial", row, seed, ROUNDS) for row in ("fed_avg", "fed_sep_i") for seed in (1, 2)],
+        )
+        for line in self.lines():
+            self.assertEqual(
+                list(line), ["table", "row", "seed", "rounds", "metrics", "seconds", "device", "date", "version"]
+            )
+            self.assertGreater(line["seconds"], 0)
+            self.assertRegex(line["device"], r"^cpu: .*, 1 thread$")
+            self.assertRegex(line["date"], r"^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
+            self.assertEqual(line["version"], PROGRAM.run("--version").stdout.split()[1])
+            log = self.run_folder(f"{line['row']}-seed{line['seed']}") / "log.jsonl"
+            last = json.loads(log.read_text().splitlines()[-2])
+            self.assertEqual(line["metrics"], {name: last[name] for name in line["metrics"]})
+            self.assertIn("accuracy", line["metrics"])
+        self.assertEqual(done.stdout.splitlines()[0].split(" | ")[:2], ["| row", "accuracy"])
+        self.assertIn("| fed_avg | 0.", done.stdout)
+        self.assertIn(f"2 seeds, {ROUNDS} rounds", done.stdout)
+
+    def test_skips_what_is_finished_and_plays_it_no_second_time(self):
+        first = self.succeeds("trial")
+        before, lines = contents(self.run_folder("fed_avg-seed1")), self.results.read_text()
+        again = self.succeeds("trial")
+        self.assertEqual(again.stdout, first.stdout)
+        self.assertEqual(again.stderr.count("finished already"), 2)
+        self.assertEqual(self.results.read_text(), lines)
+        self.assertEqual(contents(self.run_folder("fed_avg-seed1")), before)
+
+    def test_writes_the_line_that_a_kill_left_out(self):
+        self.succeeds("trial", "--threads", 2)
+        lines = self.lines()
+        self.results.unlink()
+        self.succeeds("trial")
+        self.assertEqual(self.lines(), lines)
+
+    def test_resumes_an_unfinished_run_to_the_same_numbers(self):
+        self.recipe("trial", "fed_sep_i", "fed_sep", rounds=400)
+        self.succeeds("trial", "--rows", "fed_sep_i")
+        expected = contents(self.run_folder("fed_sep_i-seed1"))
+        whole = self.lines()[0]
+        out = self.folder / "elsewhere"
+        process = PROGRAM.start("reproduce", "trial", "--rows", "fed_sep_i", "--out", out, cwd=self.folder)
+        log = out / "fed_sep_i-seed1" / "log.jsonl"
+        while process.poll() is None and not (log.exists() and log.read_bytes().count(b"\n") > 20):
+            pass
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate()
+        self.assertEqual(process.returncode, 130, stderr)
+        self.assertEqual(stdout, "")
+        self.assertIn("the same command goes on", stderr.splitlines()[-1])
+        self.assertEqual(len(self.lines()), 1)
+        self.succeeds("trial", "--rows", "fed_sep_i", "--out", out)
+        self.assertEqual(contents(out / "fed_sep_i-seed1"), expected)
+        resumed = self.lines()[1]
+        self.assertEqual(resumed["metrics"], whole["metrics"])
+        self.assertEqual(resumed["rounds"], 400)
+
+    def test_a_shortened_run_says_so_and_stays_out_of_the_results(self):
+        done = self.succeeds("trial", "--rounds", 3)
+        self.assertFalse(self.results.exists())
+        self.assertIn("only 3 rounds: not added", done.stderr)
+        self.assertIn("1 seed, 3 rounds", done.stdout)
+        kept = self.folder / "trials.jsonl"
+        self.succeeds("trial", "--rounds", 3, "--results", kept)
+        self.assertEqual([line["rounds"] for line in self.lines(kept)], [3, 3])
+        self.assertFalse(self.results.exists())
+        self.succeeds("trial")  # which the short one does not hinder
+        self.assertEqual([line["rounds"] for line in self.lines()], [ROUNDS, ROUNDS])
+
+    def test_names_what_is_wrong(self):
+        self.refused(self.reproduce("trail"), "unknown table trail", "did you mean trial?")
+        self.refused(self.reproduce("trial", "--rows", "fed_avg,fed_sepi"), "fed_sepi", "did you mean fed_sep_i?")
+        self.refused(self.reproduce("table4"), "fedep toy")
+        self.refused(self.reproduce(), "table")
+        self.refused(self.reproduce("trial", "--device", "gpu"), "unknown device gpu", "cpu")
+        self.refused(self.reproduce("trial", "--recipes", "nowhere"), "nowhere")
+        self.refused(self.reproduce("trial", "--seeds", "1,x"), "seeds")
+        self.results.write_text("{}\n")
+        self.refused(self.reproduce("trial"), "results.jsonl:1")
+        self.assertFalse((self.folder / "run").exists())
+
+    def test_does_not_mix_two_recipes_in_one_run(self):
+        self.succeeds("trial", "--rows", "fed_avg")
+        changed = (self.recipes / "trial_fed_avg.toml").read_text().replace("lr = 0.05", "lr = 0.5")
+        (self.recipes / "trial_fed_avg.toml").write_text(changed)
+        self.refused(self.reproduce("trial", "--rows", "fed_avg"), "fed_avg-seed1", "differs")
+        (self.recipes / "copy.toml").write_text(changed)
+        self.refused(self.reproduce("trial"), "row fed_avg of trial")
+
+
+class PaperTables(TablesTest):
+    def test_have_their_measures_and_stand_beside_the_paper(self):
+        self.recipe("table2", "fed_ep_i", "fed_ep", rounds=120)
+        done = self.succeeds("table2")
+        metrics = self.lines()[0]["metrics"]
+        self.assertEqual(list(metrics), ["accuracy_1000", "accuracy_1500", "rounds_to_45", "rounds_to_50"])
+        self.assertIsNone(metrics["accuracy_1000"])  # of 120 rounds
+        self.assertIn("| FedEP (I) | accuracy by 1000R, % | 48.7 ± 0.4 | – | – | 1 seed, 120 rounds |", done.stdout)
+
+    def test_of_figures_read_sparse_evaluations(self):
+        self.recipe("figure4", "small_i", rounds=500, every=10)
+        self.succeeds("figure4")
+        metrics = self.lines()[0]["metrics"]
+        log = self.lines(self.run_folder("small_i-seed1", "figure4") / "log.jsonl")
+        curve = [line["accuracy"] for line in log if "accuracy" in line]
+        self.assertEqual(len(curve), 50)
+        best = max(sum(curve[i : i + 10]) / 10 for i in range(41))
+        self.assertAlmostEqual(metrics["accuracy_500"], best, 12)
+        self.assertIsNone(metrics["accuracy_1000"])
+        self.assertEqual(metrics["accuracy_final"], curve[-1])
+
+    def test_of_calibration_are_read_off_the_runs_of_table_2(self):
+        self.recipe("table2", "fed_ep_i", "fed_ep")
+        self.succeeds("table2")
+        done = self.succeeds("table5")
+        self.assertIn("finished already", done.stderr)
+        self.assertEqual([line["table"] for line in self.lines()], ["table2", "table5"])
+        metrics = self.lines()[1]["metrics"]
+        self.assertEqual(list(metrics), ["accuracy", "accuracy_marginal", "ece", "ece_marginal"])
+        self.assertTrue(all(isinstance(value, float) for value in metrics.values()), metrics)
+
+
+class Readme(TablesTest):
+    def setUp(self):
+        super().setUp()
+        self.recipe("figure4", "small_i")
+        self.readme = self.recipes / "README.md"
+
+    def test_is_made_where_there_is_none(self):
+        self.succeeds("figure4", "--readme", self.readme)
+        text = self.readme.read_text()
+        self.assertIn("<!-- figure4 -->\n\n" + FIGURE, text)
+        self.assertRegex(text, rf"(?m)^\| small_i \| – \| – \| – \| \d+\.\d \| 1 seed, {ROUNDS} rounds \|$")
+
+    def test_keeps_what_was_written_by_hand(self):
+        self.succeeds("figure4")
+        self.readme.write_text(
+            "# Recipes\nby hand\n<!-- figure4 -->\nold\n<!-- end -->\nmore\n<!-- table6 -->\n<!-- end -->\n"
+        )
+        self.succeeds("--readme", "recipe/README.md")
+        text = self.readme.read_text()
+        self.assertTrue(text.startswith("# Recipes\nby hand\n<!-- figure4 -->\n\n" + FIGURE))
+        self.assertIn("<!-- end -->\nmore\n<!-- table6 -->\n", text)
+        self.assertNotIn("old", text)
+        self.assertIn("<!-- table6 -->\n\n" + HEADER, text)
+        self.assertIn("| FedPA | accuracy by 300R, % | 85.9 | – | – | not run |", text)
+        self.succeeds("--readme", "recipe/README.md")
+        self.assertEqual(self.readme.read_text(), text)
+
+    def test_says_which_results_have_no_place(self):
+        self.succeeds("figure4")
+        self.readme.write_text("nothing\n")
+        self.assertIn("<!-- figure4 -->", self.succeeds("--readme", self.readme).stderr)
+        self.assertEqual(self.readme.read_text(), "nothing\n")
+        self.readme.write_text("<!-- figure4 -->\n")
+        self.refused(self.reproduce("--readme", self.readme), "README.md", "<!-- end -->")
+
+
+def records(path):
+    """The payloads of a TFRecord file; their sums are tested in tensorboard_test.cpp."""
+    data = path.read_bytes()
+    while data:
+        (size,) = struct.unpack_from("<Q", data)
+        yield data[12 : 12 + size]
+        data = data[16 + size :]
+
+
+def steps(path):
+    """Steps of the events that carry a summary (field 5); wall_time comes first, 9 bytes, then the step."""
+    found = []
+    for payload in records(path):
+        if payload[9] != 0x10:
+            continue  # no step: the file's version
+        step, at, shift = 0, 10, 0
+        while True:
+            byte, at = payload[at], at + 1
+            step, shift = step | (byte & 0x7F) << shift, shift + 7
+            if byte < 0x80:
+                break
+        if payload[at] == 5 << 3 | 2:
+            found.append(step)
+    return found
+
+
+class TensorBoard(TablesTest):
+    def events(self, run):
+        return sorted(run.glob("events.out.tfevents.*"))
+
+    def test_has_a_file_per_start_and_every_round_once(self):
+        self.recipe("trial", "fed_avg")
+        recipe, out = self.recipes / "trial_fed_avg.toml", self.folder / "run"
+        self.assertEqual(PROGRAM.run("run", recipe, "--out", out, "--rounds", 5).returncode, 0)
+        self.assertEqual(PROGRAM.run("run", recipe, "--out", out, "--resume").returncode, 0)
+        self.assertEqual(PROGRAM.run("run", recipe, "--out", out, "--resume").returncode, 0)  # plays nothing
+        first, second = self.events(out)
+        self.assertEqual(steps(first), list(range(1, 6)))
+        self.assertEqual(steps(second), list(range(6, ROUNDS + 1)))
+        self.assertIn(b"accuracy", first.read_bytes())
+        self.assertIn(b"train_loss", first.read_bytes())
+
+    def test_files_are_read_by_tensorboard(self):
+        try:
+            from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+        except ImportError:
+            self.skipTest("there is no tensorboard")
+        self.recipe("trial", "fed_avg")
+        out = self.folder / "run"
+        self.assertEqual(PROGRAM.run("run", self.recipes / "trial_fed_avg.toml", "--out", out).returncode, 0)
+        read = EventAccumulator(str(out))
+        read.Reload()
+        log = self.lines(out / "log.jsonl")
+        self.assertEqual(
+            [(event.step, round(event.value, 6)) for event in read.Scalars("accuracy")],
+            [(line["round"] + 1, round(line["accuracy"], 6)) for line in log if "accuracy" in line],
+        )
+
+
+class Describe(TablesTest):
+    def test_has_the_columns_of_table_1(self):
+        self.recipe("trial", "fed_avg")
+        recipe = self.recipes / "trial_fed_avg.toml"
+        done = PROGRAM.run("data", "describe", recipe, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        described = json.loads(done.stdout)
+        self.assertEqual(described["train"]["clients"], 6)
+        self.assertEqual(described["model_size"], 5 * 10 + 10)
+        text = PROGRAM.run("data", "describe", recipe).stdout
+        for word in ("model size", "clients (train / test)", "examples per client (train / test)", "±"):
+            self.assertIn(word, text)
+
+    def test_takes_names_and_refuses_unknown_ones(self):
+        self.assertEqual(PROGRAM.run("data", "describe", "synthetic").returncode, 0)
+        self.refused(PROGRAM.run("data", "describe", "sinthetic"), "sinthetic", "did you mean synthetic?")
+        self.refused(PROGRAM.run("data", "describe", "no.toml"), "no.toml")
+        environment = {k: v for k, v in os.environ.items() if k != "FEDEP_DATA"}
+        self.refused(PROGRAM.run("data", "describe", "femnist", env=environment), "femnist", "missing")
+        self.refused(PROGRAM.run("data"), "data")
+
+
+class Lists(unittest.TestCase):
+    def test_show_every_registry(self):
+        text = PROGRAM.run("list").stdout
+        self.assertEqual(
+            re.findall(r"^\w+$", text, re.M), ["algorithms", "inference", "models", "data", "partitions", "optimizers"]
+        )
+        for name in ("ngvi", "resnet18", "cifar100_pca", "toy", "pachinko", "yogi"):
+            self.assertRegex(text, rf"(?m)^  {name} +\S")
+
+
+if __name__ == "__main__":
+    PROGRAM = Program(sys.argv.pop(1))
+    unittest.main()

@@ -1,0 +1,48 @@
+// What a federated posterior is measured against: Bayesian logistic regression on the rows of all
+// clients put together, sampled by Hamiltonian Monte Carlo in double precision. Only a comparison may
+// do this; no federated method ever sees pooled rows.
+//
+//   const PooledPosterior exact = sample_posterior(pooled_rows(*data), 1.0);
+//   exact.mean[0], exact.deviation[0], exact.worst_rhat
+#pragma once
+
+#include <cstdint>
+
+#include <Eigen/Dense>
+
+#include "fedep/data/dataset.h"
+
+namespace fedep {
+
+struct PooledRows {
+  Eigen::MatrixXd x;  // [rows, features + 1]: the last column is 1, for the bias
+  Eigen::VectorXd y;  // 0 or 1
+};
+
+// Training rows of all clients, features as the model sees them.
+PooledRows pooled_rows(const Dataset& data);
+
+struct SamplerSettings {
+  int chains = 4;
+  int warmup = 500;  // draws left out at a chain's start
+  int draws = 5000;  // of each chain
+  std::uint64_t seed = 1;
+};
+
+struct PooledPosterior {
+  Eigen::VectorXd mean, deviation;  // of the draws
+  Eigen::VectorXd mode;
+  Eigen::VectorXd
+      curvature_deviation;  // 1 / √H_ii at the mode: what a diagonal Laplace has at best
+  double acceptance = 0;
+  double worst_rhat = 0;  // split R̂ (Gelman+13), largest over coefficients
+  double least_effective_draws =
+      0;  // Geyer's initial positive sequence, smallest over coefficients
+};
+
+// Prior N(0, 1/precision) on every coefficient and the bias. Chains start overdispersed around the
+// mode, whose curvature preconditions them.
+PooledPosterior sample_posterior(const PooledRows& rows, double prior_precision,
+                                 const SamplerSettings& settings = {});
+
+}  // namespace fedep

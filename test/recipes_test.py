@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+"""Every recipe in recipe/ is one the program accepts, has the paper's numbers where it is a row of the paper, and
+plays all its phases. Data are read where $FEDEP_DATA has them; elsewhere a recipe must fail for want of them only.
+
+    recipes_test.py PROGRAM RECIPE_FOLDER
+"""
+
+import os
+import re
+import sys
+import tomllib
+import unittest
+from pathlib import Path
+
+from program import Program, scratch_folder
+
+PROGRAM = None
+FOLDER = None
+
+METHODS = {"i": "scaled_identity", "m": "sample_moments", "l": "laplace", "v": "ngvi"}
+STATELESS = ["fed_avg", "fed_pa"] + [f"fed_sep_{letter}" for letter in METHODS]
+STATEFUL = [f"fed_ep_{letter}" for letter in METHODS]
+HYPERPARAMETERS = (
+    [f"i_alpha_{value}" for value in ("4e-2", "5e-2", "6e-2")]
+    + [f"m_shrinkage_{value}" for value in ("5e-5", "1e-4", "5e-4")]
+    + [f"{letter}_epochs_{value}" for letter in "lv" for value in (5, 10)]
+)
+ROWS = {
+    "table2": STATELESS + STATEFUL,
+    "table3": STATELESS,
+    "table6": STATELESS,
+    "table8": [f"{algorithm}_{row}" for algorithm in ("fed_ep", "fed_sep") for row in HYPERPARAMETERS],
+    "figure4": [f"{size}_{letter}" for size in ("small", "large") for letter in "iv"],
+    "figure6": [f"epochs_{epochs}" for epochs in range(1, 11)],
+}
+
+# Table 7, with what the reference's code adds to it.
+TASKS = {
+    "table2": {"rounds": 1500, "burn_in": 401, "alpha": 0.05, "shrinkage": 1e-4, "laplace": 5, "ngvi": (5, 5)},
+    "table3": {"rounds": 1500, "burn_in": 801, "alpha": 1e-8, "shrinkage": 1e-6, "laplace": 5, "ngvi": (10, 10)},
+    "table6": {"rounds": 500, "burn_in": 201, "alpha": 5e-3, "shrinkage": 1e-4, "laplace": 5, "ngvi": (5, 5)},
+}
+CLIENT = {"table2": (10, 20, 0.01, 1e-4), "table3": (5, 100, 50.0, 0.0), "table6": (20, 20, 0.01, 0.0)}
+SERVER = {"table2": (20, "sgd", 0.5, 0.9), "table3": (10, "adagrad", 5.0, 0.0), "table6": (100, "sgd", 0.5, 0.9)}
+CLIPS = {"i": 100, "m": 300, "l": 6500, "v": 2000}
+
+
+def recipes(*tables):
+    """(name, recipe) of all recipes, or of those tables' alone."""
+    for path in sorted(FOLDER.glob("*.toml")):
+        recipe = tomllib.loads(path.read_text())
+        if not tables or recipe.get("table") in tables:
+            yield path.stem, recipe
+
+
+def letter_of(row):
+    """Of its method, as the paper's tables abbreviate it; None where there is none."""
+    match = re.match(r"fed_s?ep_(.)", row)
+    return match and match[1]
+
+
+def without(recipe, *keys):
+    return {key: value for key, value in recipe.items() if key not in keys}
+
+
+class EveryRecipe(unittest.TestCase):
+    def check(self, name, *extra, data=None):
+        environment = {key: value for key, value in os.environ.items() if key != "FEDEP_DATA"}
+        if data:
+            environment["FEDEP_DATA"] = str(data)
+        return PROGRAM.run("check", FOLDER / f"{name}.toml", *extra, env=environment)
+
+    def test_is_accepted_but_for_data_that_are_not_there(self):
+        """Without any data: the synthetic task and the toy need none, every other recipe names what is missing."""
+        with scratch_folder() as empty:
+            for name, recipe in recipes():
+                with self.subTest(recipe=name):
+                    done = self.check(name, data=empty)
+                    if recipe["data"]["name"] in ("toy", "synthetic"):
+                        self.assertEqual(done.returncode, 0, done.stderr)
+                    else:
+                        self.assertEqual(done.returncode, 2, done.stderr)
+                        self.assertIn("is missing", done.stderr)
+                        self.assertIn(str(Path(empty) / recipe["data"].get("path", "")), done.stderr)
+
+    def test_is_ready_to_run_where_its_data_are(self):
+        data = os.environ.get("FEDEP_DATA")
+        if not data:
+            self.skipTest("FEDEP_DATA names no folder with data")
+        seen = set()
+        for name, recipe in recipes():
+            # Rows of a table differ in their phases, which need no data; one of each data set and model will do.
+            kind = (recipe["data"]["name"], recipe.get("model", {}).get("name"))
+            if not (Path(data) / recipe["data"].get("path", "")).is_dir() or kind in seen:
+                continue
+            seen.add(kind)
+            with self.subTest(recipe=name):
+                done = self.check(name, data=data)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn("ready to run", done.stderr)
+
+    def test_of_a_linear_model_plays_a_round_where_its_data_are(self):
+        data = os.environ.get("FEDEP_DATA")
+        if not data or not (Path(data) / "cifar100").is_dir():
+            self.skipTest("FEDEP_DATA names no folder with cifar100")
+        for name in ("figure4_small_v", "figure4_large_i"):
+            with self.subTest(recipe=name), scratch_folder() as scratch:
+                done = PROGRAM.run("run", FOLDER / f"{name}.toml", "--rounds", 1, "--out", Path(scratch) / "run")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertRegex(done.stdout, r"accuracy 0\.0\d+")
+
+    def test_of_the_paper_plays_a_round_of_each_phase(self):
+        """On made-up data, so that inference, optimizers and hand-over are run with the recipe's own settings."""
+        stand_in = {
+            "data.name": "synthetic",
+            "data.partition": "natural",
+            "data.augment": "false",
+            "data.clients": "100",
+            "data.dimension": "5",
+            "data.max_examples": "120",
+            "model.name": "linear",
+            "checkpoint.sites": "memory",
+        }
+        for name, recipe in recipes(*ROWS, "femnist"):
+            changes = stand_in | {f"phase.{i}.rounds": "1" for i in range(len(recipe["phase"]))}
+            with self.subTest(recipe=name), scratch_folder() as scratch:
+                overrides = [word for key, value in changes.items() for word in ("--set", f"{key}={value}")]
+                done = PROGRAM.run("run", FOLDER / f"{name}.toml", "--out", Path(scratch) / "run", *overrides)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertRegex(done.stdout, r"accuracy 0\.\d+")
+                self.assertNotRegex(done.stdout, r"nll (nan|inf)")
+
+    def test_of_a_row_opens_with_a_few_lines_on_it_and_is_named_after_it(self):
+        for name, recipe in recipes(*ROWS, "femnist"):
+            with self.subTest(recipe=name):
+                self.assertEqual(name, f"{recipe['table']}_{recipe['row']}")
+                lines = (FOLDER / f"{name}.toml").read_text().splitlines()
+                comment = next(i for i, line in enumerate(lines) if not line.startswith("# "))
+                self.assertIn(comment, range(2, 6))
+                self.assertLessEqual(max(map(len, lines)), 100)
+
+
+class PaperRows(unittest.TestCase):
+    def test_are_all_there(self):
+        for table, rows in ROWS.items():
+            there = [recipe["row"] for _, recipe in recipes(table)]
+            if table == "figure4":
+                there = [row for row in there if "_alpha_" not in row]  # the grid
+            self.assertEqual(sorted(there), sorted(rows), table)
+
+    def test_have_the_tasks_clients_and_server(self):
+        for table in ("table2", "table3", "table6", "table8"):
+            task = table.replace("8", "2")
+            for name, recipe in recipes(table):
+                with self.subTest(recipe=name):
+                    client, server = recipe["client"], recipe["server"]
+                    optimizer = server["optimizer"]
+                    self.assertEqual(
+                        (client["epochs"], client["batch"], client["optimizer"]["lr"], client.get("weight_decay", 0.0)),
+                        CLIENT[task],
+                    )
+                    self.assertEqual((client["remainder"], client["optimizer"]["momentum"]), ("drop", 0.9))
+                    self.assertEqual(client.get("loss_times_batch", False), task == "table3")
+                    clients = server["clients_per_round"]
+                    self.assertEqual(
+                        (clients, optimizer["name"], optimizer["lr"], optimizer.get("momentum", 0.0)), SERVER[task]
+                    )
+                    self.assertEqual(server["damping"], "1/K")
+                    self.assertEqual(server.get("factor_optimizer", optimizer), optimizer)
+                    if task == "table3":
+                        self.assertEqual((optimizer["epsilon"], optimizer["initial_accumulator"]), (1e-5, 0.0))
+                        self.assertTrue(optimizer["epsilon_inside_root"])
+                    self.assertEqual(recipe["evaluate"]["every"], 1, "means over rounds need every round")
+
+    def test_switch_when_the_reference_does(self):
+        for table in ("table2", "table3", "table6", "table8"):
+            task = TASKS[table.replace("8", "2")]
+            for name, recipe in recipes(table):
+                with self.subTest(recipe=name):
+                    row, letter = recipe["row"], letter_of(recipe["row"])
+                    phases = recipe["phase"]
+                    self.assertEqual(sum(phase["rounds"] for phase in phases), task["rounds"])
+                    algorithms = [phase["algorithm"] for phase in phases]
+                    if row == "fed_avg":
+                        self.assertEqual(algorithms, ["fed_avg"])
+                    elif row == "fed_pa":
+                        self.assertEqual(algorithms, ["fed_avg", "fed_pa"])
+                        self.assertEqual(phases[0]["rounds"], task["burn_in"] - 1)
+                        self.assertEqual(phases[1]["optimizer_state"], "carry")
+                    else:
+                        self.assertEqual(algorithms, ["fed_avg", row.split(f"_{letter}")[0]])
+                        self.assertEqual(phases[0]["rounds"], task["burn_in"])
+                        self.assertEqual(phases[1]["guard"], "count")
+
+    def test_infer_with_table_7s_numbers(self):
+        for table, task in TASKS.items():
+            for name, recipe in recipes(table):
+                with self.subTest(recipe=name):
+                    row, letter = recipe["row"], letter_of(recipe["row"])
+                    if not letter:
+                        continue
+                    phase = recipe["phase"][1]
+                    inference = phase["inference"]
+                    self.assertEqual(inference["name"], METHODS[letter])
+                    self.assertAlmostEqual(inference["alpha"], task["alpha"], delta=1e-12)
+                    self.assertEqual(phase.get("clip", 0), CLIPS[letter] if row.startswith("fed_ep") else 0)
+                    self.assertEqual(inference.get("clip_std", 0), 0 if letter == "i" else 2)
+                    if letter == "m":
+                        self.assertEqual((inference["shrinkage"], inference["rescale"]), (task["shrinkage"], True))
+                    if letter == "l":
+                        self.assertEqual(inference["epochs"], 10 if row == "fed_ep_l" else task["laplace"])
+                    if letter == "v":
+                        self.assertEqual((inference["epochs"], inference["samples"]), task["ngvi"])
+                        self.assertEqual(inference["decay"], 0.99)
+                    if letter in "lv":
+                        # alpha = s (lambda_0 + wd): weight decay on CIFAR-100, elsewhere NGVI's start lambda_0
+                        per_example = recipe["client"].get("weight_decay", 1e-4)
+                        self.assertAlmostEqual(inference["scale"] * per_example, task["alpha"], delta=1e-12)
+                        starts_at = 1e-4 if letter == "v" and table != "table2" else 0
+                        self.assertEqual(inference.get("initial_scale", 0), starts_at)
+                        expected = "softmax_index" if table == "table3" else "model"
+                        self.assertEqual(inference.get("label_sampler", "model"), expected)
+
+    def test_of_table_8_differ_from_table_2_in_their_hyperparameter_only(self):
+        table2 = {recipe["row"]: recipe for _, recipe in recipes("table2")}
+        for name, recipe in recipes("table8"):
+            with self.subTest(recipe=name):
+                row, letter = recipe["row"], letter_of(recipe["row"])
+                base, _, rest = row.partition(f"_{letter}_")
+                key, _, value = rest.partition("_")
+                other = table2[f"{base}_{letter}"]
+                apart = ("table", "row", "evaluate", "phase")
+                self.assertEqual(without(recipe, *apart), without(other, *apart))
+                self.assertEqual(recipe["phase"][0], other["phase"][0])
+                phase, other_phase = recipe["phase"][1], other["phase"][1]
+                self.assertEqual(without(phase, "inference"), without(other_phase, "inference"))
+                self.assertEqual(without(phase["inference"], key), without(other_phase["inference"], key))
+                self.assertEqual(phase["inference"][key], float(value))
+
+    def test_of_table_2_give_table_5(self):
+        for name, recipe in recipes("table2"):
+            with self.subTest(recipe=name):
+                letter = letter_of(recipe["row"])
+                if letter:
+                    self.assertEqual((recipe["evaluate"]["samples"], recipe["evaluate"]["marginal_every"]), (10, 100))
+
+    def test_of_the_figures_are_stateful_without_burn_in_or_momentum(self):
+        for table in ("figure4", "figure6"):
+            for name, recipe in recipes(table):
+                with self.subTest(recipe=name):
+                    row = recipe["row"]
+                    self.assertEqual([phase["algorithm"] for phase in recipe["phase"]], ["fed_ep"])
+                    self.assertEqual(recipe["phase"][0]["rounds"], 1500)
+                    for optimizer in (recipe["server"]["optimizer"], recipe["server"]["factor_optimizer"]):
+                        self.assertEqual(optimizer, {"name": "sgd", "lr": 0.5})
+                    if table == "figure6":
+                        self.assertEqual(recipe["phase"][0]["inference"]["epochs"], int(row.rpartition("_")[2]))
+
+
+if __name__ == "__main__":
+    FOLDER = Path(sys.argv.pop(2)).resolve()
+    PROGRAM = Program(sys.argv.pop(1))
+    unittest.main()
