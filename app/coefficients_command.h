@@ -1,5 +1,5 @@
-// `fedep coefficients RUN|CHECKPOINT`: what a linear model on a table has learned, one line per column:
-// posterior mean, standard deviation and 95 % interval.
+// `fedep coefficients RUN|CHECKPOINT`: what a linear model on a table has learned, one line per
+// column: posterior mean, standard deviation and 95 % interval.
 //
 //   const CoefficientTable table = read_coefficients("run/heart_disease_ep", data_folder);
 //   fmt::print("{}", coefficients_text(table));

@@ -17,8 +17,9 @@ namespace {
 
 // Fields of a round's line that are no scores.
 constexpr std::array<std::string_view, 15> kCounters{
-    "kind",    "round",        "phase",    "clients",    "dropped", "outside_grid", "skipped", "clipped",
-    "guarded", "step_scale", "client_steps", "bytes_up", "bytes_down", "seconds", "train_loss"};
+    "kind",         "round",    "phase",      "clients", "dropped",
+    "outside_grid", "skipped",  "clipped",    "guarded", "step_scale",
+    "client_steps", "bytes_up", "bytes_down", "seconds", "train_loss"};
 
 struct Summary {
   std::string name;
@@ -65,7 +66,8 @@ void compare(const std::vector<std::string>& runs) {
     }
   }
   fmt::print("{:<20} {:<10} {:>6} {:>8} {:>8}", "run", "algorithm", "rounds", "seconds", "MB up");
-  for (const std::string& column : columns) fmt::print(" {:>{}}", column, std::max<std::size_t>(8, column.size()));
+  for (const std::string& column : columns)
+    fmt::print(" {:>{}}", column, std::max<std::size_t>(8, column.size()));
   fmt::print("\n");
   for (const Summary& summary : summaries) {
     fmt::print("{:<20} {:<10} {:>6} {:>8.1f} {:>8.2f}", summary.name, summary.algorithm,

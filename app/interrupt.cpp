@@ -1,7 +1,7 @@
 #include "app/interrupt.h"
 
-#include <csignal>
 #include <unistd.h>
+#include <csignal>
 
 namespace fedep {
 namespace {

@@ -11,8 +11,8 @@
 
 #include <malloc.h>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "app/coefficients_command.h"
 #include "app/compare_command.h"
@@ -22,9 +22,9 @@
 #include "app/run_command.h"
 #include "app/toy_command.h"
 #include "app/version.h"
-#include "fedep/model/blas.h"
 #include "fedep/message/error.h"
 #include "fedep/message/nearest.h"
+#include "fedep/model/blas.h"
 
 namespace {
 
@@ -68,10 +68,11 @@ void flush_results() {
 
 // Every round needs arrays of the same size as the one before. The allocator would give large ones
 // back to the system each time, and the system hand them out anew page by page, which takes longer
-// than the arithmetic on them.
+// than the arithmetic on them. One arena, so that workers reuse each other's memory too.
 void keep_freed_memory() {
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
+  mallopt(M_ARENA_MAX, 1);
 }
 
 }  // namespace

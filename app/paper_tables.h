@@ -1,5 +1,5 @@
-// The paper's tables as data (Guo+23 Tables 2, 3, 5, 6, 8): what each measures, how that is read off
-// a run's log, and the published numbers. Figures 4 and 6, and the tables of
+// The paper's tables as data (Guo+23 Tables 2, 3, 5, 6, 8): what each measures, how that is read
+// off a run's log, and the published numbers. Figures 4 and 6, and the tables of
 // ours on smaller data, have measures and no numbers.
 //
 //   const PaperTable* table = find_paper_table("table2");

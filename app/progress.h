@@ -24,7 +24,7 @@ class Progress {
   bool on_terminal_;
   bool bar_is_open_ = false;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  double last_line_ = -1e9;       // seconds since start
+  double last_line_ = -1e9;        // seconds since start
   std::int64_t first_round_ = -1;  // the first one shown; a resumed run does not begin at 0
   std::size_t steps_ = 0;
   Metrics metrics_;  // of the last round that evaluated

@@ -3,7 +3,8 @@
 //   append_result("recipe/results.jsonl", result);
 //   const std::vector<Result> results = read_results("recipe/results.jsonl");
 //
-// A line: {"table":"table2","row":"fed_ep_i","seed":1,"rounds":1500,"metrics":{"accuracy_1000":0.487,
+// A line:
+// {"table":"table2","row":"fed_ep_i","seed":1,"rounds":1500,"metrics":{"accuracy_1000":0.487,
 // "rounds_to_50":null,…},"seconds":…,"device":"cpu: …, 2 threads","date":"2026-01-31T12:00:00Z",
 // "version":"0.1.0"}. Fractions are fractions; what does not exist is null.
 #pragma once

@@ -20,7 +20,8 @@
 
 namespace fedep {
 
-// NaN stands for what does not exist: a threshold that was not reached, a round that was not played.
+// NaN stands for what does not exist: a threshold that was not reached, a round that was not
+// played.
 Metrics table_metrics(const PaperTable& table, std::span<const Json> log, int every);
 Metrics last_metrics(std::span<const Json> log);
 

@@ -1,7 +1,8 @@
-// A client-step (batch, forward, backward, prior term, momentum SGD) in the simulator's chains against
-// the same steps in eager libtorch (eager_step.h), one thread, same BLAS, same batches. Repeats are
-// interleaved; the table has medians of the thread's CPU time and of wall time. Below it: where our steps
-// spend their time, what augmentation and PCA cost apart, and two threads against two processes.
+// A client-step (batch, forward, backward, prior term, momentum SGD) in the simulator's chains
+// against the same steps in eager libtorch (eager_step.h), one thread, same BLAS, same batches.
+// Repeats are interleaved; the table has medians of the thread's CPU time and of wall time. Below
+// it: where our steps spend their time, what augmentation and PCA cost apart, and two threads
+// against two processes.
 //
 //   fedep_bench_steps [linear_small|linear_large|sparse|sparse_titles|cnn|resnet18|parts|threads ...]     none: all
 #include <malloc.h>
@@ -407,6 +408,7 @@ int main(int argc, char** argv) {
   use_one_blas_thread();
   mallopt(M_MMAP_MAX, 0);  // as app/main.cpp has it: freed memory is used again
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
+  mallopt(M_ARENA_MAX, 1);  // without it two threads were at 0.4 of two processes (sparse_titles)
   const auto asked = [&](const std::string& name) {
     return argc == 1 || std::find(argv + 1, argv + argc, name) != argv + argc;
   };
@@ -414,8 +416,10 @@ int main(int argc, char** argv) {
   fmt::print("BLAS kernels {}; milliseconds per step, medians of interleaved repeats\n\n",
              blas_kernel());
   if (asked("threads")) {  // first: children are forked while there is one thread
-    fmt::print("{:<14}{:>10}{:>10}   two threads / two processes, goal 0.95\n", "", "cpu", "wall");
+    fmt::print("{:<14}{:>10}{:>10}   two threads / two processes, steps per second; goal 0.95\n",
+               "", "cpu", "wall");
     for (const Case& task : cases) print_threads(task);
+    fmt::print("\n");
   }
   fmt::print(
       "eager: prior added by hand, in place | in the loss, with libtorch's SGD; ratios to both, "

@@ -1,5 +1,5 @@
-// The peer of the built-in models: a client's steps (batch by index, forward, backward by autograd, prior
-// term, momentum SGD) as a careful user of eager libtorch would write them, on one thread.
+// The peer of the built-in models: a client's steps (batch by index, forward, backward by autograd,
+// prior term, momentum SGD) as a careful user of eager libtorch would write them, on one thread.
 //
 //   const auto peer = make_eager_peer("cnn", examples, settings);
 //   const double loss_sum = peer->run(batches);         // one step per batch of indices
@@ -20,7 +20,8 @@ struct EagerSettings {
   double momentum = 0.9;
   double lambda = 1.0;  // of the cavity, the same for all weights; its mean is where weights start
   double per_example = 0.01;  // 1/N_k
-  // The prior as a term of the loss and libtorch's own SGD; else its gradient added by hand, in place.
+  // The prior as a term of the loss and libtorch's own SGD; else its gradient added by hand, in
+  // place.
   bool prior_in_loss = false;
 };
 
@@ -31,8 +32,8 @@ class EagerPeer {
   virtual double run(const std::vector<std::vector<std::int64_t>>& batches) = 0;
 };
 
-// linear (weights start at zero), cnn or resnet18 (at random); `rows` are the client's examples, features
-// dense as [height, width, channels], labels or tags.
+// linear (weights start at zero), cnn or resnet18 (at random); `rows` are the client's examples,
+// features dense as [height, width, channels], labels or tags.
 std::unique_ptr<EagerPeer> make_eager_peer(std::string_view model, const Batch& rows,
                                            std::size_t features, std::size_t outputs,
                                            const EagerSettings& settings);

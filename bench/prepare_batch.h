@@ -1,5 +1,5 @@
-// What CIFAR-100 batches cost before a model sees them: a batch of 20 made-up images, cropped, flipped and
-// standardised, and projected onto 100 principal components.
+// What CIFAR-100 batches cost before a model sees them: a batch of 20 made-up images, cropped,
+// flipped and standardised, and projected onto 100 principal components.
 #pragma once
 
 #include <memory>

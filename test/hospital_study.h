@@ -38,8 +38,8 @@ struct Agreement {
 };
 Agreement agreement(const Message& q, const PooledPosterior& pooled);
 
-// auc, nll and ece of held-out rows where each client's are predicted with its own weights, in the order of
-// data.clients().
+// auc, nll and ece of held-out rows where each client's are predicted with its own weights, in the
+// order of data.clients().
 Metrics scores_of_own_models(const Dataset& data, const ModelSettings& model,
                              const std::vector<HostVector<float>>& weights);
 

@@ -1,5 +1,5 @@
-// FedEP between hospitals against the posterior of their pooled rows, by the recipes as they stand in
-// recipe/. docs/hospitals.md has the numbers.
+// FedEP between hospitals against the posterior of their pooled rows, by the recipes as they stand
+// in recipe/. docs/hospitals.md has the numbers.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -83,8 +83,8 @@ TEST(Hospitals, FedEpFindsThePooledPosteriorWithin20Rounds) {
   EXPECT_LT(near.largest_ratio(), 1.2);
 }
 
-// Without Langevin noise a chain ends at the tilted mode, and FedEP at the pooled mode: measured, 0.001
-// standard deviations from it. The posterior is skewed: its mean is 0.24 away.
+// Without Langevin noise a chain ends at the tilted mode, and FedEP at the pooled mode. The
+// posterior is skewed: its mean is up to 0.24 standard deviations away.
 TEST(Hospitals, NoiselessFedEpEndsAtThePooledMode) {
   const auto folder = real_data(kHeartFile);
   if (folder.empty()) GTEST_SKIP() << kNoRealData;
@@ -134,9 +134,9 @@ TEST(Hospitals, FedEpPredictsAsWellAsFedAvgAndFedPa) {
   }
 }
 
-// Stateless, 186 hospitals: means within 0.14 standard deviations of the pooled mode, which itself is
-// up to 0.6 from the mean (the bias); deviations too small where columns go together (creatinine and
-// bun, 0.65).
+// Stateless, 186 hospitals: means within 0.14 standard deviations of the pooled mode, which itself
+// is up to 0.6 from the mean (the bias); deviations too small where columns go together (creatinine
+// and bun, 0.65).
 TEST(Hospitals, FedSepEndsNearThePooledModeOfEicu) {
   const auto folder = real_data("eicu_demo/patient.csv.gz");
   if (folder.empty()) GTEST_SKIP() << kNoRealData;

@@ -1,6 +1,6 @@
 // What a federated posterior is measured against: Bayesian logistic regression on the rows of all
-// clients put together, sampled by Hamiltonian Monte Carlo in double precision. Only a comparison may
-// do this; no federated method ever sees pooled rows.
+// clients put together, sampled by Hamiltonian Monte Carlo in double precision. Only a comparison
+// may do this; no federated method ever sees pooled rows.
 //
 //   const PooledPosterior exact = sample_posterior(pooled_rows(*data), 1.0);
 //   exact.mean[0], exact.deviation[0], exact.worst_rhat

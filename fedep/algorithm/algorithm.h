@@ -1,5 +1,5 @@
-// An algorithm: the cavity a client is given, what it needs of the client's run, the delta made of that, how deltas
-// are weighted. Everything else about a round is the same for all of them.
+// An algorithm: the cavity a client is given, what it needs of the client's run, the delta made of
+// that, how deltas are weighted. Everything else about a round is the same for all of them.
 //
 //   const Algorithm& algorithm = find_algorithm("fed_ep");
 //   const Message delta = algorithm.delta(run, global, {.rho = 0.1});
@@ -29,12 +29,12 @@ struct DeltaSettings {
 struct Algorithm {
   std::string_view name;
   std::string_view summary;
-  CavityKind cavity;        // unless the recipe says otherwise
+  CavityKind cavity;  // unless the recipe says otherwise
   Needs needs;
-  bool point_estimate;      // messages have lambda = 1 and eta = theta: no precision is inferred
-  bool pools_epochs;        // all epochs' examples shuffled together, not epoch by epoch
-  bool averages_in_epoch;   // a sample is the average of its epoch's iterates
-  WeightRule weight;        // unless the recipe says otherwise
+  bool point_estimate;     // messages have lambda = 1 and eta = theta: no precision is inferred
+  bool pools_epochs;       // all epochs' examples shuffled together, not epoch by epoch
+  bool averages_in_epoch;  // a sample is the average of its epoch's iterates
+  WeightRule weight;       // unless the recipe says otherwise
   Message (*delta)(const ClientRun& run, const Message& global, const DeltaSettings& settings);
 };
 

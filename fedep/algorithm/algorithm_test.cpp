@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include <Eigen/Dense>
 #include <gtest/gtest.h>
+#include <Eigen/Dense>
 
 #include "fedep/algorithm/cavity.h"
 #include "fedep/algorithm/damping.h"
@@ -86,7 +86,8 @@ TEST(FedAvg, DeltaIsTheMoveOfTheWeightsAndLeavesThePrecision) {
 }
 
 TEST(Cavity, OwnFactorTimesFactorIsGlobal) {
-  const Q global = random_message(4, 1), factor = random_message(4, 2), prior = random_message(4, 3);
+  const Q global = random_message(4, 1), factor = random_message(4, 2),
+          prior = random_message(4, 3);
   expect_near(product(cavity(CavityKind::own_factor, global, prior, factor, 0), factor), global);
 }
 
@@ -118,11 +119,11 @@ TEST(Cavity, FlatIsFlatAndWholeIsWhole) {
 
 TEST(FedEp, DampedUpdateOfTheFactorIsAGeometricMixture) {
   // Guo+23 App. A: q_k^(1-δ) (q̂/q_{-k})^δ = q_k (q̂/q)^δ
-  const Q global = random_message(4, 1), factor = random_message(4, 2), tilted = random_message(4, 3);
+  const Q global = random_message(4, 1), factor = random_message(4, 2),
+          tilted = random_message(4, 3);
   const Q rest = cavity(CavityKind::own_factor, global, global, factor, 0);
   const double delta = 0.3;
-  const Q mixture =
-      product(power(factor, 1 - delta), power(quotient(tilted, rest), delta));
+  const Q mixture = product(power(factor, 1 - delta), power(quotient(tilted, rest), delta));
   expect_near(mixture, product(factor, power(fed_ep_delta(tilted, global), delta)));
 }
 

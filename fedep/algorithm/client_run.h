@@ -1,5 +1,5 @@
-// What came of a client's local inference. An algorithm says which of these it needs (Needs in algorithm.h); an
-// inference method fills just those.
+// What came of a client's local inference. An algorithm says which of these it needs (Needs in
+// algorithm.h); an inference method fills just those.
 #pragma once
 
 #include <vector>

@@ -9,7 +9,8 @@
 
 namespace fedep {
 
-// K = `asked` counts the clients the round asked, not those that answered; `round` counts from 0 within the phase.
+// K = `asked` counts the clients the round asked, not those that answered; `round` counts from 0
+// within the phase.
 inline double damping(const DampingSettings& settings, std::size_t asked, std::size_t round) {
   check_positive("damping", "clients asked", double(asked));
   const double k = double(asked);

@@ -1,4 +1,5 @@
-// FedAvg: the server moves towards the clients' last iterates. As messages: lambda = 1 for ever, eta = theta.
+// FedAvg: the server moves towards the clients' last iterates. As messages: lambda = 1 for ever,
+// eta = theta.
 #pragma once
 
 #include "fedep/message/gaussian.h"

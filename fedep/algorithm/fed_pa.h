@@ -1,9 +1,10 @@
-// FedPA, federated posterior averaging (Al-Shedivat+21): the delta is the local posterior's natural gradient,
+// FedPA, federated posterior averaging (Al-Shedivat+21): the delta is the local posterior's natural
+// gradient,
 //
 //   delta = Σ̂⁻¹ (θ̄ - θ_init),   Σ̂ = ρ_l I + (1 - ρ_l) S,   ρ_l = 1 / (1 + (l-1) ρ),
 //
-// with θ̄ and S the mean and unbiased covariance of l samples. Sherman-Morrison updates give it in O(l² d) time and
-// O(l d) memory. Messages have lambda = 1 and eta = theta, as in FedAvg.
+// with θ̄ and S the mean and unbiased covariance of l samples. Sherman-Morrison updates give it in
+// O(l² d) time and O(l d) memory. Messages have lambda = 1 and eta = theta, as in FedAvg.
 #pragma once
 
 #include <cstddef>

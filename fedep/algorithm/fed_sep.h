@@ -1,5 +1,6 @@
-// FedSEP (Guo+23 Sec. 2.2.4): EP for clients without memory. The global approximation is the prior times copies of
-// one average factor, q = q_0 q̄^…; a client takes out its share of q/q_0 in place of a factor of its own,
+// FedSEP (Guo+23 Sec. 2.2.4): EP for clients without memory. The global approximation is the prior
+// times copies of one average factor, q = q_0 q̄^…; a client takes out its share of q/q_0 in place
+// of a factor of its own,
 //
 //   q̄_k = (q / q_0)^share,   share = N_k / N (the reference) or 1 / #clients (the paper),
 //

@@ -26,14 +26,14 @@ enum class WeightRule {
 enum class DampingRule {
   one_over_k,  // 1/K, K = clients asked in the round
   constant,
-  none,        // 1
-  decaying,    // linspace(0.5, 1/K, K)[min(K-1, t)]
+  none,      // 1
+  decaying,  // linspace(0.5, 1/K, K)[min(K-1, t)]
 };
 
 struct DampingSettings {
   DampingRule rule = DampingRule::one_over_k;
   double constant = 1.0;  // for rule `constant`
-  bool outside = false;   // δ·optim(Σ Δ) as in Guo+23 Alg. 3; else optim(Σ δ Δ) as the reference
+  bool outside = false;  // δ·optim(Σ Δ) as in Guo+23 Alg. 3; else optim(Σ δ Δ) as the reference
 
   bool operator==(const DampingSettings&) const = default;
 };

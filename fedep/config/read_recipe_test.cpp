@@ -127,8 +127,9 @@ TEST(ReadRecipe, SuggestsTheKeyThatWasMeant) {
 }
 
 TEST(ReadRecipe, ListsTheKeysWhenNoneIsNear) {
-  EXPECT_EQ(refusal(with("[evaluate]\nbananas = 3")),
-            "recipe.toml:2: evaluate.bananas is not a setting; known: every, samples, marginal_every");
+  EXPECT_EQ(
+      refusal(with("[evaluate]\nbananas = 3")),
+      "recipe.toml:2: evaluate.bananas is not a setting; known: every, samples, marginal_every");
 }
 
 TEST(ReadRecipe, ReportsTheFirstOfSeveralMisspeltKeys) {

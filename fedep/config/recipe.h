@@ -59,7 +59,7 @@ struct ClientSettings {
   int batch = 20;
   Remainder remainder = Remainder::keep;
   OptimizerSettings optimizer{.lr = 0.01};
-  double weight_decay = 0.0;  // times N_k: precision of a factor in a client's likelihood
+  double weight_decay = 0.0;      // times N_k: precision of a factor in a client's likelihood
   bool loss_times_batch = false;  // a batch's losses summed, not averaged (StackOverflow in TFF)
 
   bool operator==(const ClientSettings&) const = default;
@@ -135,8 +135,8 @@ struct PhaseSettings {
 };
 
 struct EvaluateSettings {
-  int every = 1;    // rounds; 0: only at the end
-  int samples = 0;  // draws that marginalised predictions average; 0: no such predictions
+  int every = 1;           // rounds; 0: only at the end
+  int samples = 0;         // draws that marginalised predictions average; 0: no such predictions
   int marginal_every = 0;  // rounds between those; 0: only at the end
 
   bool operator==(const EvaluateSettings&) const = default;
@@ -146,8 +146,8 @@ struct EvaluateSettings {
 enum class SiteMemory { memory, disk };
 
 struct CheckpointSettings {
-  int every = 100;  // rounds; 0: only at the end
-  int keep = 1;     // the latest so many stay
+  int every = 100;                        // rounds; 0: only at the end
+  int keep = 1;                           // the latest so many stay
   SiteMemory sites = SiteMemory::memory;  // disk: when they do not fit into memory
 
   bool operator==(const CheckpointSettings&) const = default;

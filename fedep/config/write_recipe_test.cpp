@@ -123,8 +123,8 @@ TEST(WriteRecipe, HasEveryKeyItEverHad) {
       (Names{"name", "path", "partition", "augment", "clients", "dimension", "examples", "alpha",
              "beta", "concentration", "min_examples", "max_examples", "test_fraction"}));
   EXPECT_EQ(names_of<ModelSettings>(), (Names{"name", "norm", "initial_scale", "path"}));
-  EXPECT_EQ(names_of<ClientSettings>(),
-            (Names{"epochs", "batch", "remainder", "weight_decay", "loss_times_batch", "optimizer"}));
+  EXPECT_EQ(names_of<ClientSettings>(), (Names{"epochs", "batch", "remainder", "weight_decay",
+                                               "loss_times_batch", "optimizer"}));
   EXPECT_EQ(names_of<ServerSettings>(),
             (Names{"clients_per_round", "prior", "damping", "damping_outside", "grid_bits",
                    "optimizer", "factor_optimizer"}));

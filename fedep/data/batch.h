@@ -1,4 +1,5 @@
-// Some examples of one client, as a model takes them: features dense or sparse, targets of one kind.
+// Some examples of one client, as a model takes them: features dense or sparse, targets of one
+// kind.
 #pragma once
 
 #include <cstddef>

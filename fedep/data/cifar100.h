@@ -1,11 +1,12 @@
-// CIFAR-100 in its canonical binary form: train.bin and test.bin, each record a coarse label, a fine label and 32x32
-// pixels as three planes. Models see 24x24x3 floats: a random crop and flip in training, else the centre, each image
-// standardised (image_augment.h). Labels are the fine ones.
+// CIFAR-100 in its canonical binary form: train.bin and test.bin, each record a coarse label, a
+// fine label and 32x32 pixels as three planes. Models see 24x24x3 floats: a random crop and flip in
+// training, else the centre, each image standardised (image_augment.h). Labels are the fine ones.
 //
 //   const std::unique_ptr<Dataset> data = open_cifar100(settings, seed, "data");
 //
-// Partitions: "given" by pam_train.i32 and pam_test.i32 (settings.examples a client, 500 and 100 clients), pachinko,
-// dirichlet, iid. Names of labels come from fine_label_names.txt if it is there.
+// Partitions: "given" by pam_train.i32 and pam_test.i32 (settings.examples a client, 500 and 100
+// clients), pachinko, dirichlet, iid. Names of labels come from fine_label_names.txt if it is
+// there.
 #pragma once
 
 #include <cstddef>

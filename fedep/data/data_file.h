@@ -1,4 +1,5 @@
-// Reading the files of a data set: what is missing or too short is refused in one line that says what to do.
+// Reading the files of a data set: what is missing or too short is refused in one line that says
+// what to do.
 //
 //   const auto bytes = read_data_file("cifar100", folder / "train.bin");
 //   check_data_size("cifar100", folder / "train.bin", bytes.size(), 50000 * 3074);

@@ -23,10 +23,10 @@ struct DatasetInfo {
   std::vector<std::int64_t> features;  // shape of one example: {24, 24, 3}, or {10000}
   bool sparse = false;                 // features come as Batch::sparse
   TargetKind target = TargetKind::label;
-  std::size_t outputs = 0;  // classes or tags; 1 for binary and real
-  std::size_t skipped_records = 0;                // bad records left out while reading
-  std::vector<std::string> feature_names;         // of tables, else empty
-  std::vector<std::string> output_names;          // classes or tags, where they have names
+  std::size_t outputs = 0;                 // classes or tags; 1 for binary and real
+  std::size_t skipped_records = 0;         // bad records left out while reading
+  std::vector<std::string> feature_names;  // of tables, else empty
+  std::vector<std::string> output_names;   // classes or tags, where they have names
 
   std::size_t feature_count() const {
     std::size_t n = 1;

@@ -5,11 +5,11 @@
 //   for (const auto& row : table.rows) use(row[age]);
 //
 // CSV as in RFC 4180: a field may be quoted, a quote inside is doubled, a quoted field may hold
-// separators and line ends. TSV has no quotes: a quote is a character like any other. Lines end in LF
-// or CRLF; empty lines and a byte order mark are passed over. A record that breaks a rule (too few or
-// too many fields, a stray quote, a bare CR) is left out and counted. A file is refused, with
-// InputError, if it cannot be read, holds NUL bytes, ends within quotes, has no header, names a
-// column twice, or has more bad records than good ones.
+// separators and line ends. TSV has no quotes: a quote is a character like any other. Lines end in
+// LF or CRLF; empty lines and a byte order mark are passed over. A record that breaks a rule (too
+// few or too many fields, a stray quote, a bare CR) is left out and counted. A file is refused,
+// with InputError, if it cannot be read, holds NUL bytes, ends within quotes, has no header, names
+// a column twice, or has more bad records than good ones.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Federated EMNIST with 62 classes, in whichever of its layouts the folder has: plain files, LEAF's JSON, TFF's
-// HDF5 or TFF's SQLite (femnist.h, leaf.h, tff_hdf5.h, tff_sqlite.h).
+// Federated EMNIST with 62 classes, in whichever of its layouts the folder has: plain files, LEAF's
+// JSON, TFF's HDF5 or TFF's SQLite (femnist.h, leaf.h, tff_hdf5.h, tff_sqlite.h).
 #pragma once
 
 #include <cstdint>

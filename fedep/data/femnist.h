@@ -1,5 +1,6 @@
-// FEMNIST as plain files: images.u8 (28x28 bytes each, 255 = background), labels.u8, writer.u16le (row of
-// writers.tsv), leaf_split.u8 (0 train, 1 test, 2 neither) and writers.tsv (index, writer_id, complete, n_samples).
+// FEMNIST as plain files: images.u8 (28x28 bytes each, 255 = background), labels.u8, writer.u16le
+// (row of writers.tsv), leaf_split.u8 (0 train, 1 test, 2 neither) and writers.tsv (index,
+// writer_id, complete, n_samples).
 //
 //   const std::unique_ptr<Dataset> data = open_femnist(settings, seed, "data");
 //

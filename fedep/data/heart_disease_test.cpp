@@ -18,7 +18,8 @@ namespace {
 
 const DataSettings kSettings{.name = "heart_disease", .path = "heart_disease"};
 
-// Four files of two rows: Switzerland does not measure cholesterol, the VA writes numbers with decimals.
+// Four files of two rows: Switzerland does not measure cholesterol, the VA writes numbers with
+// decimals.
 std::filesystem::path small_files() {
   const auto folder = std::filesystem::path(testing::TempDir()) / "heart_small" / "heart_disease";
   std::filesystem::create_directories(folder);

@@ -1,6 +1,6 @@
 // Which of a client's examples are its test set, where the data have none of their own. The choice
-// depends on the client's id alone, neither on a run's seed nor on other clients, so that runs can be
-// compared.
+// depends on the client's id alone, neither on a run's seed nor on other clients, so that runs can
+// be compared.
 //
 //   const std::vector<bool> test = held_out("ward-3", 50, 0.2);   // ten of them true
 #pragma once

@@ -1,11 +1,11 @@
-// IDX files, the format of MNIST and its kin: images as unsigned bytes [n, height, width] or [n, height, width,
-// channels], labels as unsigned bytes [n]; plain or packed by gzip.
+// IDX files, the format of MNIST and its kin: images as unsigned bytes [n, height, width] or [n,
+// height, width, channels], labels as unsigned bytes [n]; plain or packed by gzip.
 //
 //   const IdxArray images = read_idx("mnist", folder / "train-images-idx3-ubyte.gz");
 //   const std::unique_ptr<Dataset> data = open_idx(settings, seed, "data");
 //
-// Layout: 0, 0, type (8 = unsigned byte), number of dimensions, each as big-endian u32, then the values, last
-// dimension fastest. No clients are named: the partition is given, dirichlet or iid.
+// Layout: 0, 0, type (8 = unsigned byte), number of dimensions, each as big-endian u32, then the
+// values, last dimension fastest. No clients are named: the partition is given, dirichlet or iid.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Images of one shape, kept as bytes and given out as floats in [0, 1]: what every EMNIST and IDX reader ends in.
+// Images of one shape, kept as bytes and given out as floats in [0, 1]: what every EMNIST and IDX
+// reader ends in.
 //
 //   ImageTask task{.info = emnist_info("femnist")};
 //   add_image(task.train, "f0424_27", pixels, label);

@@ -20,8 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 constexpr const char* kName = "leaf";
 
-// Follows the JSON as it is parsed. depth_, section_ and field_ say where we are; what lies outside the
-// parts we know (LEAF also writes "hierarchies") is passed over.
+// Follows the JSON as it is parsed. depth_, section_ and field_ say where we are; what lies outside
+// the parts we know (LEAF also writes "hierarchies") is passed over.
 class LeafHandler final : public nlohmann::json_sax<nlohmann::json> {
  public:
   LeafHandler(fs::path path, ImagePart& part) : file_(std::move(path)), part_(part) {}

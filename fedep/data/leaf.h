@@ -3,7 +3,8 @@
 //
 //   const std::unique_ptr<Dataset> data = open_leaf(settings, seed, "data");
 //
-// Files are taken in order of their names and read as a stream: only one user's images wait in memory.
+// Files are taken in order of their names and read as a stream: only one user's images wait in
+// memory.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Who gets which examples of a data set that does not say so itself. Every example goes to at most one client.
+// Who gets which examples of a data set that does not say so itself. Every example goes to at most
+// one client.
 //
 //   const PartitionPlan plan{.clients = 500, .seed = 1};
 //   const Partition parts = dirichlet_partition(labels, 0.1, plan);

@@ -151,7 +151,8 @@ TEST(Pachinko, CoarseLabelsFollowTheirDirichletLaw) {
 }
 
 TEST(Pachinko, LabelsThatRunOutLeaveAndTheRestIsRenormalised) {
-  // Coarse label 0 has 2 + 1 examples, coarse label 1 has 97: whatever the law, one client gets all.
+  // Coarse label 0 has 2 + 1 examples, coarse label 1 has 97: whatever the law, one client gets
+  // all.
   std::vector<std::int32_t> fine(100, 2), coarse(100, 1);
   fine[0] = fine[1] = 0;
   fine[2] = 1;

@@ -16,8 +16,8 @@
 #include "fedep/message/record.h"
 
 // LAPACK, which OpenBLAS brings without a header: the largest eigenpairs of a symmetric matrix,
-// without the others. The last three arguments are the lengths of the first three, as Fortran passes
-// them.
+// without the others. The last three arguments are the lengths of the first three, as Fortran
+// passes them.
 extern "C" void dsyevr_(const char* job, const char* range, const char* triangle, const int* n,
                         double* a, const int* lda, const double* low, const double* high,
                         const int* first, const int* last, const double* tolerance, int* found,
@@ -133,7 +133,7 @@ Eigenpairs largest_eigenpairs(std::vector<double>& matrix, std::size_t size, std
 }  // namespace
 
 Pca fit_pca(std::size_t rows, std::size_t features, std::size_t components,
-            const RowSource& source) {
+            const RowReader& source) {
   check_in("fit_pca", "rows", double(rows), 1, 1e9);
   check_in("fit_pca", "features", double(features), 1, 20000);
   check_in("fit_pca", "components", double(components), 1, double(features));

@@ -1,4 +1,5 @@
-// Principal components: the linear map onto the directions of largest variance, centred, without whitening.
+// Principal components: the linear map onto the directions of largest variance, centred, without
+// whitening.
 //
 //   const Pca pca = fit_pca(50000, 1728, 100, [&](std::size_t begin, std::span<float> rows) { … });
 //   const PcaProjection project(pca);
@@ -24,12 +25,12 @@ struct Pca {
 };
 
 // Fills [n, features] with rows begin, begin + 1, …
-using RowSource = std::function<void(std::size_t begin, std::span<float> rows)>;
+using RowReader = std::function<void(std::size_t begin, std::span<float> rows)>;
 
 // Eigenvectors of the covariance, accumulated in double over blocks of rows. Each is turned so that
 // its coordinate of largest magnitude is positive. A few seconds for 50,000 rows of 1,728.
 Pca fit_pca(std::size_t rows, std::size_t features, std::size_t components,
-            const RowSource& source);
+            const RowReader& source);
 
 // (x - mean) * basis. A row's result has the same bits whatever rows are around it and whatever
 // vector instructions the CPU has: every sum runs over features in order, without fused

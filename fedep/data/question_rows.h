@@ -1,12 +1,12 @@
-// Questions as a model of tags sees them, packed: words and tags as places in a vocabulary, two bytes
-// each. All of StackOverflow (a hundred million rows) so takes gigabytes, not tens of them.
+// Questions as a model of tags sees them, packed: words and tags as places in a vocabulary, two
+// bytes each. All of StackOverflow (a hundred million rows) so takes gigabytes, not tens of them.
 //
 //   Vocabulary vocabulary = counter.vocabulary(kStackoverflowWords, kStackoverflowTags);
 //   auto rows = std::make_unique<QuestionRows>(vocabulary);
 //   rows->add(question);   // words outside the vocabulary are dropped, likewise tags
 //
-// A batch's features are the share of each word among the question's words in the vocabulary: counts
-// divided by their sum; nothing at all if there is none.
+// A batch's features are the share of each word among the question's words in the vocabulary:
+// counts divided by their sum; nothing at all if there is none.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Linear regression with known unit noise, built in: with a Gaussian prior every posterior, tilted or
-// not, is exactly Gaussian, so methods can be checked against the answer.
+// Linear regression with known unit noise, built in: with a Gaussian prior every posterior, tilted
+// or not, is exactly Gaussian, so methods can be checked against the answer.
 //
 //   w ~ N(0, I) is everyone's;  client k: x ~ s_k N(0, I),  y = x·w + N(0, 1)
 //

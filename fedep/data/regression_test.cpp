@@ -33,8 +33,8 @@ Rows training(const Dataset& data, std::size_t client) {
 
 const DataSettings kSettings{.name = "regression", .clients = 8, .dimension = 5, .examples = 400};
 
-// Least squares is N(w, (X'X)^-1): every coordinate within four standard deviations, and the residuals'
-// variance one.
+// Least squares is N(w, (X'X)^-1): every coordinate within four standard deviations, and the
+// residuals' variance one.
 TEST(Regression, EveryClientTellsTheSameWeightsWithUnitNoise) {
   const auto data = open_regression(kSettings, 1);
   const std::vector<double> truth = regression_weights(kSettings, 1);

@@ -1,17 +1,18 @@
-// StackOverflow tag prediction: the share of 10,000 words in a question predicts which of 500 tags it
-// has. Two layouts:
+// StackOverflow tag prediction: the share of 10,000 words in a question predicts which of 500 tags
+// it has. Two layouts:
 //
 //   FOLDER/questions.tsv (or data.path is a .tsv file)   columns user_id or user; tags, between spaces
 //                                                        or |; title or text, or both; others ignored
 //   FOLDER/stackoverflow_{train,test}.h5                 TFF's (stackoverflow_tff.h)
 //
-// Of a TSV, users with at least data.min_examples questions are the clients. A fixed data.test_fraction
-// of a client's questions, and all questions of other users, are the test set; of the rest the first
-// data.max_examples are for training. Words and tags are chosen from these training questions alone.
+// Of a TSV, users with at least data.min_examples questions are the clients. A fixed
+// data.test_fraction of a client's questions, and all questions of other users, are the test set;
+// of the rest the first data.max_examples are for training. Words and tags are chosen from these
+// training questions alone.
 //
-// Words of a TSV: text in lower case (ASCII), cut at every character but letters, digits, bytes beyond
-// ASCII and + # . _ ' -; then without . _ ' - at its end and _ ' - at its beginning. So c++, c#, .net,
-// asp.net and don't are words.
+// Words of a TSV: text in lower case (ASCII), cut at every character but letters, digits, bytes
+// beyond ASCII and + # . _ ' -; then without . _ ' - at its end and _ ' - at its beginning. So c++,
+// c#, .net, asp.net and don't are words.
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,11 @@
-// StackOverflow as TFF publishes it: stackoverflow_train.h5 and stackoverflow_test.h5 in one folder, HDF5
-// with a group examples/<client> of string arrays tokens, title and tags (others are ignored). Text is
-// tokens + " " + title, cut at white space, tags are cut at | (facts §9.3).
+// StackOverflow as TFF publishes it: stackoverflow_train.h5 and stackoverflow_test.h5 in one
+// folder, HDF5 with a group examples/<client> of string arrays tokens, title and tags (others are
+// ignored). Text is tokens + " " + title, cut at white space, tags are cut at | (facts §9.3).
 //
-// Vocabularies are TFF's if they lie in the same folder (stackoverflow.word_count, lines of word and count;
-// stackoverflow.tag_count, a JSON object of counts), else chosen from the training clients' questions.
-// Of a client the first data.max_examples questions are used; the test file is used whole.
+// Vocabularies are TFF's if they lie in the same folder (stackoverflow.word_count, lines of word
+// and count; stackoverflow.tag_count, a JSON object of counts), else chosen from the training
+// clients' questions. Of a client the first data.max_examples questions are used; the test file is
+// used whole.
 #pragma once
 
 #include <cstddef>

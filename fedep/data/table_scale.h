@@ -1,16 +1,16 @@
-// How columns of a table held by several clients come to one scale without a row leaving its client:
-// each client reports sums over its training rows, and the pooled means and deviations follow from
-// the sums.
+// How columns of a table held by several clients come to one scale without a row leaving its
+// client: each client reports sums over its training rows, and the pooled means and deviations
+// follow from the sums.
 //
 //   const ClientReport a = report(client_a), b = report(client_b);   // all that is sent
 //   const TableScale scale = pooled_scale(std::vector{a, b});
 //   encode(client_a.front(), scale, features);
 //
 // A category is one column per value, 1 where a row has it, scaled like any other column; only the
-// most frequent value, the baseline, has none. (With one, the columns would add up to the intercept:
-// coefficients that only a prior tells apart, and so correlated that no diagonal Gaussian fits them.) A
-// missing value is set to the column's mean, which is 0 after scaling; so is a category that no client
-// reported.
+// most frequent value, the baseline, has none. (With one, the columns would add up to the
+// intercept: coefficients that only a prior tells apart, and so correlated that no diagonal
+// Gaussian fits them.) A missing value is set to the column's mean, which is 0 after scaling; so is
+// a category that no client reported.
 #pragma once
 
 #include <cstddef>

@@ -82,7 +82,8 @@ TEST(TableScale, ScaledColumnsHaveMeanZeroAndDeviationOne) {
   }
 }
 
-// All that a client learns of another's rows is their sums: others with the same sums change nothing.
+// All that a client learns of another's rows is their sums: others with the same sums change
+// nothing.
 TEST(TableScale, RowsOfOthersActThroughTheirSumsAlone) {
   const Table mine = random_table(0, 20);
   const Table theirs = {

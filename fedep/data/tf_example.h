@@ -1,4 +1,5 @@
-// TensorFlow's tf.train.Example, a protocol buffer message that maps names to lists of bytes, floats or integers.
+// TensorFlow's tf.train.Example, a protocol buffer message that maps names to lists of bytes,
+// floats or integers.
 //
 //   if (const auto example = parse_tf_example(bytes)) {
 //     const std::vector<float>* pixels = example->floats("pixels");

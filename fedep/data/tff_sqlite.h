@@ -1,6 +1,7 @@
 // TFF's federated EMNIST as SQLite, emnist_all.sqlite: a table examples(split_name, client_id,
-// serialized_example_proto), each a tf.train.Example with `pixels` (784 floats in 0..1, 1 = background) and `label`,
-// and a table client_metadata(client_id, split_name, num_examples). Splits are all_train and all_test.
+// serialized_example_proto), each a tf.train.Example with `pixels` (784 floats in 0..1, 1 =
+// background) and `label`, and a table client_metadata(client_id, split_name, num_examples). Splits
+// are all_train and all_test.
 //
 //   const std::unique_ptr<Dataset> data = open_tff_sqlite(settings, seed, "data");
 #pragma once

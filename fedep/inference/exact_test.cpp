@@ -80,7 +80,8 @@ TEST(Projections, KeepTheTiltedMean) {
   }
 }
 
-// By hand: the tilted precision is [[3, 1], [1, 3]], its covariance [[3, -1], [-1, 3]] / 8, its mean (9, -3) / 8.
+// By hand: the tilted precision is [[3, 1], [1, 3]], its covariance [[3, -1], [-1, 3]] / 8, its
+// mean (9, -3) / 8.
 TEST(ExactTilted, AndItsProjectionsHaveTheValuesWorkedOutByHand) {
   const P tilted = exact_tilted(unit_cavity(), example());
   EXPECT_EQ(tilted.lambda(0, 0), 3);

@@ -23,7 +23,7 @@ struct Method {
   std::string_view name;
   std::string_view summary;
   MethodKind kind;
-  Family family;        // of its tilted distributions
+  Family family;            // of its tilted distributions
   std::string_view letter;  // as the paper's tables abbreviate it
 };
 

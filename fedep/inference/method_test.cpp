@@ -1,5 +1,5 @@
-// What each method makes of a chain's samples and squared gradients, against algebra done by hand: the
-// cohort here is a script, all in double.
+// What each method makes of a chain's samples and squared gradients, against algebra done by hand:
+// the cohort here is a script, all in double.
 
 #include "fedep/inference/method.h"
 
@@ -14,7 +14,8 @@ namespace {
 using V = HostVector<double>;
 using Q = Gaussian<V>;
 
-// Epoch e ends at iterate e+1 in every coordinate, its average is (e+1)/2. Two coordinates, one client.
+// Epoch e ends at iterate e+1 in every coordinate, its average is (e+1)/2. Two coordinates, one
+// client.
 class Script final : public Cohort<V> {
  public:
   std::size_t clients() const override { return 1; }

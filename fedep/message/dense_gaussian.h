@@ -1,6 +1,6 @@
-// A Gaussian with a full precision matrix, for small d: the toy experiment's clients and their tilted
-// distributions. Eigen's matrices carry the dimension in the type (D = 2 in the toy, so nothing is allocated) or
-// at run time (D = Eigen::Dynamic).
+// A Gaussian with a full precision matrix, for small d: the toy experiment's clients and their
+// tilted distributions. Eigen's matrices carry the dimension in the type (D = 2 in the toy, so
+// nothing is allocated) or at run time (D = Eigen::Dynamic).
 #pragma once
 
 #include <Eigen/Core>

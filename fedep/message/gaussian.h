@@ -2,16 +2,17 @@
 //
 //   q(theta) ∝ exp( eta·theta - ½ Σ_i lambda_i theta_i² ),     mean = eta / lambda,  variance = 1 / lambda.
 //
-// Multiplying densities adds (eta, lambda), dividing subtracts, raising to a power scales (Guo+23 Sec. 2.2.1,
-// footnote). lambda may be zero or negative in factors and deltas: those are messages too, only not proper
-// distributions. What needs a proper one (mean, variance, KL, entropy, sampling) checks and throws.
+// Multiplying densities adds (eta, lambda), dividing subtracts, raising to a power scales (Guo+23
+// Sec. 2.2.1, footnote). lambda may be zero or negative in factors and deltas: those are messages
+// too, only not proper distributions. What needs a proper one (mean, variance, KL, entropy,
+// sampling) checks and throws.
 //
 //   using Q = Gaussian<HostVector<double>>;
 //   const Q cavity = quotient(global, factor);
 //   if (is_proper(cavity)) use(mean(cavity));
 //
-// lambda is one number (isotropic family: it alone travels beside eta) or a vector (diagonal family). Mixing the
-// two gives a diagonal message.
+// lambda is one number (isotropic family: it alone travels beside eta) or a vector (diagonal
+// family). Mixing the two gives a diagonal message.
 #pragma once
 
 #include <cmath>
@@ -99,22 +100,30 @@ Gaussian<V> to_diagonal(const Gaussian<V>& q) {
   return {q.eta(), q.lambda_full()};
 }
 
+namespace detail {
+
+// op on eta and on lambda, whose families may differ.
+template <Storage V, class Op>
+Gaussian<V> combine(const Gaussian<V>& a, const Gaussian<V>& b, Op op) {
+  V eta = op(a.eta(), b.eta());
+  if (a.isotropic() && b.isotropic()) {
+    return {std::move(eta), typename V::Scalar(op(a.lambda_scalar(), b.lambda_scalar()))};
+  }
+  if (a.isotropic()) return {std::move(eta), op(a.lambda_full(), b.lambda_vector())};
+  if (b.isotropic()) return {std::move(eta), op(a.lambda_vector(), b.lambda_full())};
+  return {std::move(eta), op(a.lambda_vector(), b.lambda_vector())};
+}
+
+}  // namespace detail
+
 template <Storage V>
 Gaussian<V> product(const Gaussian<V>& a, const Gaussian<V>& b) {
-  V eta = a.eta() + b.eta();
-  if (a.isotropic() && b.isotropic()) {
-    return {std::move(eta), typename V::Scalar(a.lambda_scalar() + b.lambda_scalar())};
-  }
-  return {std::move(eta), a.lambda_full() + b.lambda_full()};
+  return detail::combine(a, b, [](const auto& x, const auto& y) { return x + y; });
 }
 
 template <Storage V>
 Gaussian<V> quotient(const Gaussian<V>& a, const Gaussian<V>& b) {
-  V eta = a.eta() - b.eta();
-  if (a.isotropic() && b.isotropic()) {
-    return {std::move(eta), typename V::Scalar(a.lambda_scalar() - b.lambda_scalar())};
-  }
-  return {std::move(eta), a.lambda_full() - b.lambda_full()};
+  return detail::combine(a, b, [](const auto& x, const auto& y) { return x - y; });
 }
 
 template <Storage V>
@@ -175,7 +184,8 @@ double entropy(const Gaussian<V>& q) {
   return 0.5 * (d * std::log(2 * std::numbers::pi * std::numbers::e) - log_lambda);
 }
 
-// KL(q ‖ p) = ½ Σ_i [ r_i - 1 - log r_i + lambda^p_i (mean^q_i - mean^p_i)² ],  r_i = lambda^p_i / lambda^q_i.
+// KL(q ‖ p) = ½ Σ_i [ r_i - 1 - log r_i + lambda^p_i (mean^q_i - mean^p_i)² ],  r_i = lambda^p_i /
+// lambda^q_i.
 template <Storage V>
 double kl(const Gaussian<V>& q, const Gaussian<V>& p) {
   check_proper("kl", "first message", q);

@@ -1,9 +1,11 @@
-// A vector of numbers in main memory: the storage of messages on the server, on the wire and on disk.
+// A vector of numbers in main memory: the storage of messages on the server, on the wire and on
+// disk.
 //
 //   HostVector<float> eta(d, 0.f);
 //   eta = eta + 2.f * other;          // element by element, sizes must agree
 //
-// It satisfies Storage (storage.h), the small concept against which Gaussian arithmetic is written once.
+// It satisfies Storage (storage.h), the small concept against which Gaussian arithmetic is written
+// once.
 #pragma once
 
 #include <cmath>

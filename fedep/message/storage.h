@@ -12,9 +12,9 @@ concept Storage = requires(const V& a, typename V::Scalar s) {
   { a.size() } -> std::convertible_to<std::size_t>;
   { a + a } -> std::same_as<V>;
   { a - a } -> std::same_as<V>;
-  { a * a } -> std::same_as<V>;
+  { a* a } -> std::same_as<V>;
   { a / a } -> std::same_as<V>;
-  { s * a } -> std::same_as<V>;
+  { s* a } -> std::same_as<V>;
   { a / s } -> std::same_as<V>;
   { a + s } -> std::same_as<V>;
   { log(a) } -> std::same_as<V>;

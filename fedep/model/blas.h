@@ -3,8 +3,9 @@
 //   multiply(matrix(x, n, f), matrix(w, f, o), logits, o);                       // logits  = x w
 //   multiply(transposed(matrix(x, n, f)), matrix(delta, n, o), gradient, o, 1);  // gradient += xᵀ delta
 //
-// OpenBLAS 0.3.21 does not know CPUs younger than itself and gives some of them kernels from 2004, a
-// third of the speed. choose_blas_kernel() corrects that; a program calls it before its first thread.
+// OpenBLAS 0.3.21 does not know CPUs younger than itself and gives some of them kernels from 2004,
+// a third of the speed. choose_blas_kernel() corrects that; a program calls it before its first
+// thread.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +29,8 @@ inline MatrixView transposed(const MatrixView& m) {
   return {m.data, m.columns, m.rows, m.stride, !m.transposed};
 }
 
-// c = keep c + a b, where row i of c begins at c + i c_stride. With keep = 0 what c held is not read.
+// c = keep c + a b, where row i of c begins at c + i c_stride. With keep = 0 what c held is not
+// read.
 void multiply(const MatrixView& a, const MatrixView& b, float* c, std::size_t c_stride,
               float keep = 0.0f);
 
@@ -38,8 +40,9 @@ void use_one_blas_thread();
 // What BLAS computes with, such as "SkylakeX".
 std::string blas_kernel();
 
-// Where BLAS chose a kernel that leaves this CPU's vector units idle and $OPENBLAS_CORETYPE does not say what to
-// use, chooses one that uses them. Gives back blas_kernel(). Not while another thread is in BLAS.
+// Where BLAS chose a kernel that leaves this CPU's vector units idle and $OPENBLAS_CORETYPE does
+// not say what to use, chooses one that uses them. Gives back blas_kernel(). Not while another
+// thread is in BLAS.
 std::string choose_blas_kernel();
 
 }  // namespace fedep

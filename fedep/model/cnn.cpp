@@ -52,8 +52,8 @@ class Cnn final : public Network {
     }
   }
 
-  // A bias and a rectifier after the largest of four are the largest of four after them, so they are
-  // applied to a quarter of the values.
+  // A bias and a rectifier after the largest of four are the largest of four after them, so they
+  // are applied to a quarter of the values.
   void forward(const float* theta, std::size_t n, const float* images, const Mode& mode,
                std::size_t first, float* logits) override {
     reserve(n);

@@ -1,5 +1,5 @@
-// The EMNIST CNN (Guo+23; FedJAX's model): two 3x3 convolutions without padding, 2x2 max-pool, dropout, a
-// hidden layer, dropout, logits. 1,206,590 weights on 28x28x1 images with 62 classes.
+// The EMNIST CNN (Guo+23; FedJAX's model): two 3x3 convolutions without padding, 2x2 max-pool,
+// dropout, a hidden layer, dropout, logits. 1,206,590 weights on 28x28x1 images with 62 classes.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // Convolution of images [height, width, in] with a kernel [kernel, kernel, in, out], by matrix
-// products. A tap is one [in, out] slice of the kernel; a tap that meets only padding wherever it is
-// applied is dead: it is neither read nor written.
+// products. A tap is one [in, out] slice of the kernel; a tap that meets only padding wherever it
+// is applied is dead: it is neither read nor written.
 //
 //   Convolution conv(same_convolution(6, 6, 64, 128, 3, 2));
 //   conv.forward(n, x, w, y);                       // x [n, 6, 6, 64], y [n, 3, 3, 128]
@@ -9,8 +9,9 @@
 //
 // Three ways, chosen by the shape. Where maps are small, one product per live tap over only those
 // positions whose input is not padding: on 2x2 maps that is 4/9 of the arithmetic, on 1x1 maps 1/9.
-// Where they are large and the kernel is 3x3 at stride 1: Winograd's. Else neighbourhoods are copied
-// out into rows (im2col) of one product, a few images at a time, so that the rows stay in the cache.
+// Where they are large and the kernel is 3x3 at stride 1: Winograd's. Else neighbourhoods are
+// copied out into rows (im2col) of one product, a few images at a time, so that the rows stay in
+// the cache.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +34,8 @@ struct ConvolutionShape {
   std::size_t weights() const { return kernel * kernel * in * out; }
 };
 
-// Output of ceil(size / stride); what padding does not divide evenly goes after (TensorFlow's SAME).
+// Output of ceil(size / stride); what padding does not divide evenly goes after (TensorFlow's
+// SAME).
 ConvolutionShape same_convolution(std::size_t height, std::size_t width, std::size_t in,
                                   std::size_t out, std::size_t kernel, std::size_t stride);
 // No padding.

@@ -142,7 +142,8 @@ INSTANTIATE_TEST_SUITE_P(Shapes, ConvolutionOfShape,
                                          Case{"five_wide", same_convolution(5, 5, 2, 3, 5, 2)}),
                          [](const testing::TestParamInfo<Case>& test) { return test.param.name; });
 
-// reference-facts.md 10.1: pads of 7x7/2 on 24 are (2, 3), of 3x3/2 on 6 (0, 1), on 3 (1, 1), on 2 (0, 1).
+// reference-facts.md 10.1: pads of 7x7/2 on 24 are (2, 3), of 3x3/2 on 6 (0, 1), on 3 (1, 1), on 2
+// (0, 1).
 TEST(SameConvolution, PadsAsTensorFlowDoes) {
   EXPECT_EQ(same_convolution(24, 24, 3, 64, 7, 2).pad_top, 2u);
   EXPECT_EQ(same_convolution(24, 24, 3, 64, 7, 2).out_height, 12u);

@@ -1,5 +1,5 @@
-// Exponential and logarithm in plain arithmetic, for one float or a block of sixteen: several times the
-// speed of libm's, and the same bits on every CPU and for both forms.
+// Exponential and logarithm in plain arithmetic, for one float or a block of sixteen: several times
+// the speed of libm's, and the same bits on every CPU and for both forms.
 //
 //   std::memcpy(&z, row, sizeof(FloatBlock));  // z a FloatBlock; within at_full_width()
 //   exponentiate<FloatBlock, WordBlock>(z);

@@ -1,4 +1,5 @@
-// Norms, pools, dropout and the small loops: their laws, and derivatives against central differences.
+// Norms, pools, dropout and the small loops: their laws, and derivatives against central
+// differences.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -24,9 +24,10 @@ struct LinearShape {
 // On Batch::dense.
 std::unique_ptr<Model> make_linear(const LinearShape& shape);
 
-// On Batch::sparse. As a Model it writes whole gradients, zeros included. A step that costs what the batch
-// costs uses the rest: a batch touches few rows of W (and the bias); all others have gradient zero, so
-// they move by a recursion known in advance and may be brought up to date when next touched.
+// On Batch::sparse. As a Model it writes whole gradients, zeros included. A step that costs what
+// the batch costs uses the rest: a batch touches few rows of W (and the bias); all others have
+// gradient zero, so they move by a recursion known in advance and may be brought up to date when
+// next touched.
 //
 //   model.touched_rows(batch, rows);                             // ascending
 //   for (row : rows) ...                                         // bring theta[row O .. row O + O) up to date, and the bias
@@ -37,12 +38,13 @@ class SparseLinear : public Model {
   // Rows of W that the batch's features name, each once.
   virtual void touched_rows(const Batch& batch, std::vector<std::uint32_t>& rows) const = 0;
 
-  // Mean loss and its gradient on these rows, which are the batch's, and on the bias. Of theta, only
-  // they are read.
+  // Mean loss and its gradient on these rows, which are the batch's, and on the bias. Of theta,
+  // only they are read.
   virtual double row_gradient(std::span<const float> theta, const Batch& batch,
                               std::span<const std::uint32_t> rows, std::span<float> block) = 0;
 
-  // block += Σ_examples of squared gradients on these rows and the bias (see add_squared_gradients).
+  // block += Σ_examples of squared gradients on these rows and the bias (see
+  // add_squared_gradients).
   virtual void add_squared_row_gradients(std::span<const float> theta, const Batch& batch,
                                          std::span<const std::uint32_t> rows,
                                          std::span<const float> tag_targets,

@@ -15,8 +15,8 @@
 namespace fedep {
 namespace {
 
-// Copies up to kBlock floats into a block, the rest of it `otherwise`; and back. Whole blocks have a
-// length that the compiler sees.
+// Copies up to kBlock floats into a block, the rest of it `otherwise`; and back. Whole blocks have
+// a length that the compiler sees.
 [[gnu::always_inline]] inline void read_block(const float* from, std::size_t count, float otherwise,
                                               FloatBlock& block) {
   if (count >= kBlock) {

@@ -24,8 +24,9 @@ namespace fedep {
 // How a forward pass behaves in training.
 struct Mode {
   const Address* dropout = nullptr;  // where dropout masks are drawn from; null: no dropout
-  // What loss_gradient() leaves of the values it finds: gradient = keep gradient + ∇. With 0 they are
-  // not read; with 0.9 the buffer is a momentum, updated without a pass over the weights of its own.
+  // What loss_gradient() leaves of the values it finds: gradient = keep gradient + ∇. With 0 they
+  // are not read; with 0.9 the buffer is a momentum, updated without a pass over the weights of its
+  // own.
   float keep = 0.0f;
 };
 
@@ -49,8 +50,8 @@ class Model {
   // Initial weights, addressed by the seed alone.
   virtual void initialise(std::uint64_t seed, std::span<float> theta) const = 0;
 
-  // Coordinates that some example can give a gradient; ascending and disjoint. The others (taps of a
-  // convolution that only ever see padding) have derivative zero for all data and weights.
+  // Coordinates that some example can give a gradient; ascending and disjoint. The others (taps of
+  // a convolution that only ever see padding) have derivative zero for all data and weights.
   virtual std::vector<Range> live() const { return {{0, size()}}; }
 
   // Mean loss over the batch; its gradient is written to the live coordinates of `gradient`, all

@@ -36,7 +36,8 @@ inline Batch example_of(const Batch& batch, std::size_t i) {
 }
 
 // The batch's loss and gradient are means over its examples; squared gradients are sums over them;
-// dead coordinates are never written and live ones are; `keep` keeps; the same call gives the same bits.
+// dead coordinates are never written and live ones are; `keep` keeps; the same call gives the same
+// bits.
 inline void expect_model_laws(Model& model, const std::vector<float>& theta, const Batch& batch) {
   const std::size_t size = model.size();
   ASSERT_EQ(theta.size(), size);

@@ -1,5 +1,5 @@
-// What the networks (cnn, resnet18) have to say for themselves; make_network_model() makes a Model of
-// it. A network sees images [n, height, width, channels] and keeps what its backward pass needs.
+// What the networks (cnn, resnet18) have to say for themselves; make_network_model() makes a Model
+// of it. A network sees images [n, height, width, channels] and keeps what its backward pass needs.
 #pragma once
 
 #include <cstddef>

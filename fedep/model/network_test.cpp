@@ -1,5 +1,5 @@
-// The networks against the same networks written plainly in double precision: values, and gradients by
-// central differences. Then the laws every model keeps.
+// The networks against the same networks written plainly in double precision: values, and gradients
+// by central differences. Then the laws every model keeps.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -179,9 +179,9 @@ double cross_entropy(const Numbers& logits, const Batch& batch, std::size_t outp
 }
 
 // The model's logits, loss and gradient are those of `plain` (weights to logits, in double). The
-// gradient is compared along a random direction within each tensor, or every third if there are many.
-// In single precision a rectifier or a pool now and then decides otherwise than in double: that may
-// show in a few tensors, in the third digit; the others agree to six.
+// gradient is compared along a random direction within each tensor, or every third if there are
+// many. In single precision a rectifier or a pool now and then decides otherwise than in double:
+// that may show in a few tensors, in the third digit; the others agree to six.
 void expect_same_function(Model& model, const std::vector<float>& theta, const Batch& batch,
                           const Mode& mode, const std::function<Numbers(const Numbers&)>& plain,
                           std::size_t every = 1) {

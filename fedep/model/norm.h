@@ -20,13 +20,14 @@ class Norm {
 
   // y [n, positions, channels] from x; `rectified`, unless null, gets max(y, 0).
   void forward(std::size_t n, const float* x, float* y, float* rectified);
-  // dx += derivative of x for the dy of the last forward pass; y as it gave. `through_rectifier`: dy
-  // belongs to the rectified output. Changes dy.
+  // dx += derivative of x for the dy of the last forward pass; y as it gave. `through_rectifier`:
+  // dy belongs to the rectified output. Changes dy.
   void add_backward(std::size_t n, const float* y, bool through_rectifier, float* dy,
                     float* dx) const;
 
  private:
-  // A group is `segments_` runs of channels_/2 floats, channels_ apart; there are groups(n) of them.
+  // A group is `segments_` runs of channels_/2 floats, channels_ apart; there are groups(n) of
+  // them.
   std::size_t groups(std::size_t n) const { return 2 * n * positions_ / segments_; }
   std::size_t group_begin(std::size_t group) const {
     return group / 2 * segments_ * channels_ + group % 2 * (channels_ / 2);

@@ -21,8 +21,8 @@ struct ModelRow {
 
 std::span<const ModelRow> models();
 
-// The model of these settings, for data of this shape. Throws InputError for a name that is not in the
-// table and for data that the model cannot take.
+// The model of these settings, for data of this shape. Throws InputError for a name that is not in
+// the table and for data that the model cannot take.
 std::unique_ptr<Model> make_model(const ModelSettings& settings, const DatasetInfo& data);
 
 }  // namespace fedep

@@ -15,8 +15,8 @@ namespace fedep {
 
 class ResidualBlock {
  public:
-  // Input [height, width, in]; the shortcut is the identity if `in` = `out` and `stride` = 1, else a
-  // normalised 1x1 convolution. Adds its tensors to `layout`.
+  // Input [height, width, in]; the shortcut is the identity if `in` = `out` and `stride` = 1, else
+  // a normalised 1x1 convolution. Adds its tensors to `layout`.
   ResidualBlock(std::size_t height, std::size_t width, std::size_t in, std::size_t out,
                 std::size_t stride, NormKind norm, const std::string& name, Layout& layout);
 
@@ -27,8 +27,8 @@ class ResidualBlock {
   void reserve(std::size_t n);
   // Gives back the block's output, valid until the next forward pass.
   const float* forward(const float* theta, std::size_t n, const float* x);
-  // After forward() on the same x: d holds the derivative of the output and then that of x. `scratch`
-  // has room for n inputs or outputs, whichever are larger.
+  // After forward() on the same x: d holds the derivative of the output and then that of x.
+  // `scratch` has room for n inputs or outputs, whichever are larger.
   void backward(const float* theta, std::size_t n, const float* x, const GradientSink& sink,
                 std::vector<float>& d, std::vector<float>& scratch);
 

@@ -20,7 +20,8 @@ namespace {
 
 using torch::Tensor;
 
-// Torch draws dropout from one generator of the whole process; whoever seeds it holds this until done.
+// Torch draws dropout from one generator of the whole process; whoever seeds it holds this until
+// done.
 std::mutex& generator_mutex() {
   static std::mutex mutex;
   return mutex;

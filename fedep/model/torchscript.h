@@ -2,9 +2,9 @@
 // torch::jit::Module::save.
 //
 // Its forward takes float images or rows [n, features...] in the data's shape and gives logits
-// [n, outputs]. The weights are its parameters, in the module's order; initial weights are those in the file,
-// whatever the seed. Modules whose training changes more than parameters (running means of batch norm)
-// are refused: such state would be lost between a client and the server.
+// [n, outputs]. The weights are its parameters, in the module's order; initial weights are those in
+// the file, whatever the seed. Modules whose training changes more than parameters (running means
+// of batch norm) are refused: such state would be lost between a client and the server.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// Loops compiled once per width of vector unit, the widest this CPU has chosen when they run. No sum is
-// reordered and no product fused by it, so every width gives the same bits.
+// Loops compiled once per width of vector unit, the widest this CPU has chosen when they run. No
+// sum is reordered and no product fused by it, so every width gives the same bits.
 //
 //   void add_to(const float* x, std::size_t count, float* y) {
 //     at_full_width([=]() __attribute__((always_inline)) {

@@ -1,5 +1,6 @@
 // 3x3 convolutions at stride 1 with 16 multiplications for four outputs instead of 36 (Winograd's
-// F(2x2, 3x3); Lavin and Gray 2016). Tiles d of 4x4 inputs, 2 apart, and the kernel g are transformed,
+// F(2x2, 3x3); Lavin and Gray 2016). Tiles d of 4x4 inputs, 2 apart, and the kernel g are
+// transformed,
 //
 //   y = Aᵀ [(G g Gᵀ) ∘ (Bᵀ d B)] A,
 //

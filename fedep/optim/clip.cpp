@@ -6,7 +6,8 @@
 namespace fedep {
 namespace {
 
-// Eight running sums that a compiler can keep in vector registers; their order is fixed, so the bits are.
+// Eight running sums that a compiler can keep in vector registers; their order is fixed, so the
+// bits are.
 double sum_of_squares(std::span<const float> x) {
   std::array<double, 8> lanes{};
   std::size_t i = 0;
@@ -22,10 +23,9 @@ double sum_of_squares(std::span<const float> x) {
 }  // namespace
 
 double joint_norm(const Message& delta) {
-  const double lambda =
-      delta.isotropic()
-          ? double(delta.size()) * double(delta.lambda_scalar()) * double(delta.lambda_scalar())
-          : sum_of_squares(delta.lambda_vector().span());
+  const double lambda = delta.isotropic() ? double(delta.size()) * double(delta.lambda_scalar()) *
+                                                double(delta.lambda_scalar())
+                                          : sum_of_squares(delta.lambda_vector().span());
   return std::sqrt(sum_of_squares(delta.eta().span()) + lambda);
 }
 

@@ -14,8 +14,8 @@ Message blend(const Message& before, const Message& after, double scale) {
   return product(before, power(quotient(after, before), float(scale)));
 }
 
-// Precisions below the floor are raised to it. A positive one keeps its mean, an improper one gets the
-// mean that `before` had there (0 if it had none).
+// Precisions below the floor are raised to it. A positive one keeps its mean, an improper one gets
+// the mean that `before` had there (0 if it had none).
 void raise_to_floor(const Message& before, Message& after, float floor) {
   const auto mean_before = [&](std::size_t i) {
     const float lambda = before.isotropic() ? before.lambda_scalar() : before.lambda_vector()[i];

@@ -1,5 +1,6 @@
-// Optimizers on natural parameters: a delta is treated as a gradient to be followed (Guo+23 Sec. 2.2.3), coordinate
-// by coordinate, eta and lambda alike. Used by the server on q and by a client on its own factor.
+// Optimizers on natural parameters: a delta is treated as a gradient to be followed (Guo+23 Sec.
+// 2.2.3), coordinate by coordinate, eta and lambda alike. Used by the server on q and by a client
+// on its own factor.
 //
 //   OptimizerState state = initial_state(settings, global);
 //   advance(settings, state, global, delta);        // global moves, state moves

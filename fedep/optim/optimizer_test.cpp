@@ -88,15 +88,16 @@ TEST(Adam, TakesAFirstStepOfTheRateWhateverTheDelta) {
   }
 }
 
-// β1 = ½, β2 = ¾, g = 2 then 0. m = 1, ½; m̂ = 2, ⅔. v = 1, ¾; v̂ = 4, 12/7. Steps 1 and (2/3)/√(12/7).
+// β1 = ½, β2 = ¾, g = 2 then 0. m = 1, ½; m̂ = 2, ⅔. v = 1, ¾; v̂ = 4, 12/7. Steps 1 and
+// (2/3)/√(12/7).
 TEST(Adam, CorrectsTheBiasOfItsMoments) {
   const double second = 2.0 / 3 / std::sqrt(12.0 / 7);
   expect_sequence({.name = "adam", .beta1 = 0.5, .beta2 = 0.75, .epsilon = 0}, {2, 0},
                   {1, 1 + second}, 1e-6);
 }
 
-// β1 = ½, β2 = ¾, v_0 = 1. g = 2: v = 1 + ¼·4 = 2, m = 1, step 1/√2. g = 1: v = 2 - ¼ = 1¾, m = 1, step 1/√1.75.
-// g = √1.75 would leave v where it is.
+// β1 = ½, β2 = ¾, v_0 = 1. g = 2: v = 1 + ¼·4 = 2, m = 1, step 1/√2. g = 1: v = 2 - ¼ = 1¾, m = 1,
+// step 1/√1.75. g = √1.75 would leave v where it is.
 TEST(Yogi, FollowsTheSecondMomentBySteps) {
   const OptimizerSettings settings{
       .name = "yogi", .beta1 = 0.5, .beta2 = 0.75, .epsilon = 0, .initial_accumulator = 1};

@@ -14,8 +14,8 @@
 namespace fedep {
 namespace {
 
-// Well-formed as far as these documents go: every tag closed in order, every attribute quoted and given once, no bare
-// & or < in text, one root. Returns what is wrong, or nothing.
+// Well-formed as far as these documents go: every tag closed in order, every attribute quoted and
+// given once, no bare & or < in text, one root. Returns what is wrong, or nothing.
 std::string xml_fault(std::string_view xml) {
   std::vector<std::string> open;
   std::size_t roots = 0, at = 0;

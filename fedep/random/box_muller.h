@@ -1,6 +1,7 @@
-// Normals from uniforms by Box and Muller's transform, in plain float arithmetic: no call into libm,
-// so the bits are the same on every machine that rounds as IEEE asks, and loops over it vectorise.
-// Logarithm and sine are series short enough to see and long enough for a float's 24 bits.
+// Normals from uniforms by Box and Muller's transform, in plain float arithmetic: no call into
+// libm, so the bits are the same on every machine that rounds as IEEE asks, and loops over it
+// vectorise. Logarithm and sine are series short enough to see and long enough for a float's 24
+// bits.
 #pragma once
 
 #include <bit>

@@ -1,6 +1,7 @@
-// Philox4x32-10, the counter-based generator of Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy
-// as 1, 2, 3" (SC 2011): a keyed bijection from a 128-bit counter to 128 random bits. Any block can be computed
-// at any time, on any device, in any order. Not for secrets: those come from the operating system.
+// Philox4x32-10, the counter-based generator of Salmon, Moraes, Dror and Shaw, "Parallel random
+// numbers: as easy as 1, 2, 3" (SC 2011): a keyed bijection from a 128-bit counter to 128 random
+// bits. Any block can be computed at any time, on any device, in any order. Not for secrets: those
+// come from the operating system.
 #pragma once
 
 #include <array>

@@ -16,7 +16,8 @@ class Aggregate {
  public:
   Aggregate(const Grid& grid, std::size_t size, Family family);
 
-  // Throws InputError for a delta of another shape, or one with a unit beyond grid.limit (a client that lies).
+  // Throws InputError for a delta of another shape, or one with a unit beyond grid.limit (a client
+  // that lies).
   void add(const GridDelta& delta);
   void merge(const Aggregate& other);
 

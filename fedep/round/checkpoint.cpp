@@ -5,8 +5,8 @@
 #include <span>
 
 #define XXH_INLINE_ALL
-#include <nlohmann/json.hpp>
 #include <xxhash.h>
+#include <nlohmann/json.hpp>
 
 #include "fedep/message/check.h"
 #include "fedep/round/safetensors.h"
@@ -35,7 +35,8 @@ class TensorWriter {
   void add(const std::string& prefix, std::span<const float> values) {
     std::size_t begin = 0;
     for (const TensorShape& tensor : layout_) {
-      tensors_.push_back({prefix + tensor.name, tensor.shape, values.subspan(begin, tensor.size())});
+      tensors_.push_back(
+          {prefix + tensor.name, tensor.shape, values.subspan(begin, tensor.size())});
       begin += tensor.size();
     }
   }
@@ -141,7 +142,8 @@ SiteManifest read_sites(const std::string& text) {
 const std::string& metadata(const SafetensorsFile& file, const std::string& key) {
   const auto found = file.metadata.find(key);
   if (found == file.metadata.end()) {
-    throw InputError(fmt::format("{}: checkpoint must have metadata {}, but has none", file.origin, key));
+    throw InputError(
+        fmt::format("{}: checkpoint must have metadata {}, but has none", file.origin, key));
   }
   return found->second;
 }
@@ -149,7 +151,8 @@ const std::string& metadata(const SafetensorsFile& file, const std::string& key)
 void expect_metadata(const SafetensorsFile& file, const std::string& key, std::string_view expected,
                      std::string_view meaning) {
   if (const std::string& came = metadata(file, key); came != expected) {
-    throw InputError(fmt::format("{}: {} must be {}, but is {}", file.origin, meaning, expected, came));
+    throw InputError(
+        fmt::format("{}: {} must be {}, but is {}", file.origin, meaning, expected, came));
   }
 }
 
@@ -193,7 +196,8 @@ Checkpoint read_checkpoint(const std::filesystem::path& path, const Layout& layo
     checkpoint.sites = read_sites(metadata(file, "sites"));
     nlohmann::json::parse(metadata(file, "optimizer_slots")).get_to(checkpoint.slots);
   } catch (const nlohmann::json::exception&) {
-    throw InputError(fmt::format("{}: metadata must be what a checkpoint has, but cannot be read", path.string()));
+    throw InputError(fmt::format("{}: metadata must be what a checkpoint has, but cannot be read",
+                                 path.string()));
   }
   state.global = reader.message("");
   for (const std::string& slot : checkpoint.slots) {

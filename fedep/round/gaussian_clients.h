@@ -1,5 +1,6 @@
-// Clients whose likelihoods are Gaussians of the message's own family: cavity times likelihood is the tilted
-// distribution, exactly. With them every law of the round has a closed form to be tested against.
+// Clients whose likelihoods are Gaussians of the message's own family: cavity times likelihood is
+// the tilted distribution, exactly. With them every law of the round has a closed form to be tested
+// against.
 //
 //   GaussianClients clients;
 //   clients.add("a", 10, likelihood);

@@ -14,8 +14,8 @@ double largest_magnitude(std::span<const float> x) {
   return largest;
 }
 
-// Headroom above the last aggregate, in bits. 64-bit integers have 39 bits more than a float's mantissa, so plenty
-// is free; with 32 bits every bit of headroom is a bit of resolution.
+// Headroom above the last aggregate, in bits. 64-bit integers have 39 bits more than a float's
+// mantissa, so plenty is free; with 32 bits every bit of headroom is a bit of resolution.
 int headroom_bits(int bits) { return bits == 64 ? 16 : 4; }
 
 // The smallest exponent e with bound <= limit·2^e.
@@ -25,9 +25,10 @@ int exponent_for(double bound, std::int64_t limit) {
   return mantissa == 0.5 ? exponent - 1 : exponent;
 }
 
-// What one coordinate of one client's delta may reach when no clip norm bounds it: headroom above the largest of
-// the last aggregate, which is never taken for less than a small part of q itself: clients that have converged say
-// little about one that was never asked. 64 bits can afford 16 times q.
+// What one coordinate of one client's delta may reach when no clip norm bounds it: headroom above
+// the largest of the last aggregate, which is never taken for less than a small part of q itself:
+// clients that have converged say little about one that was never asked. 64 bits can afford 16
+// times q.
 double bound_from(double last, double global, int bits) {
   const double least = std::ldexp(global, bits == 64 ? -12 : -20);
   const double reference = last > 0 ? std::max(last, least) : global;

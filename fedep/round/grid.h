@@ -1,6 +1,7 @@
-// The fixed-point grid on which deltas are summed. Float addition depends on its order; integer addition does not.
-// A client rounds its weighted, clipped and damped delta once to multiples of 2^exponent, the server adds int64
-// exactly: any order, any grouping, any number of workers, masked or not, the sum has the same bits.
+// The fixed-point grid on which deltas are summed. Float addition depends on its order; integer
+// addition does not. A client rounds its weighted, clipped and damped delta once to multiples of
+// 2^exponent, the server adds int64 exactly: any order, any grouping, any number of workers, masked
+// or not, the sum has the same bits.
 //
 //   const Grid grid = choose_grid(state, {.clip = 100, .scale = 1.0 / 20, .asked = 20, .bits = 64}, global);
 //   if (const auto rounded = to_grid(grid, delta, 1.0 / 20)) send(*rounded); else report_outside_grid();
@@ -19,7 +20,7 @@ namespace fedep {
 struct Grid {
   int eta_exponent = 0;  // one unit is 2^exponent
   int lambda_exponent = 0;
-  int bits = 64;          // of an integer on the wire, 64 or 32; the round's sum fits into as many
+  int bits = 64;           // of an integer on the wire, 64 or 32; the round's sum fits into as many
   std::int64_t limit = 0;  // most units a client may send: 2^(bits-2) / clients asked
 
   bool operator==(const Grid&) const = default;
@@ -36,28 +37,31 @@ struct GridDelta {
 
 // What the server remembers between rounds to choose the next grid; part of a checkpoint.
 struct GridState {
-  double largest_eta = 0;     // magnitude in the last aggregate, 0 before the first
+  double largest_eta = 0;  // magnitude in the last aggregate, 0 before the first
   double largest_lambda = 0;
-  int extra_bits = 0;         // coarser by so many bits because deltas were refused
+  int extra_bits = 0;  // coarser by so many bits because deltas were refused
 
   bool operator==(const GridState&) const = default;
 };
 
 struct GridChoice {
-  double clip = 0;           // limit of the joint norm before weight and damping, 0 = none
-  double scale = 1;          // largest weight × damping of any client asked
+  double clip = 0;   // limit of the joint norm before weight and damping, 0 = none
+  double scale = 1;  // largest weight × damping of any client asked
   std::size_t asked = 1;
   int bits = 64;
 };
 
-// From the clip norm where there is one, else from the last aggregate (before the first: from q) with headroom.
+// From the clip norm where there is one, else from the last aggregate (before the first: from q)
+// with headroom.
 Grid choose_grid(const GridState& state, const GridChoice& choice, const Message& global);
 
-// The state after a round whose aggregate was `total` and in which `refused` deltas were outside the grid.
+// The state after a round whose aggregate was `total` and in which `refused` deltas were outside
+// the grid.
 GridState next_grid_state(const GridState& state, const Message& total, std::size_t refused,
                           int bits);
 
-// scale × delta rounded to the nearest multiples (ties to even); nothing if any is outside the grid or not finite.
+// scale × delta rounded to the nearest multiples (ties to even); nothing if any is outside the grid
+// or not finite.
 std::optional<GridDelta> to_grid(const Grid& grid, const Message& delta, double scale);
 
 // What was really sent: the delta to move one's own factor by, and, for the sum, the aggregate.

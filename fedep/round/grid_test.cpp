@@ -124,7 +124,8 @@ INSTANTIATE_TEST_SUITE_P(Grids, GridLaw,
                                          GridCase{32, Family::isotropic, 20}));
 
 TEST(Grid, RoundsToTheNearestUnitAndTiesToEven) {
-  const Grid grid{.eta_exponent = 0, .lambda_exponent = 0, .bits = 64, .limit = std::int64_t(1) << 60};
+  const Grid grid{
+      .eta_exponent = 0, .lambda_exponent = 0, .bits = 64, .limit = std::int64_t(1) << 60};
   const HostVector<float> values{0.5f, 1.5f, 2.5f, -0.5f, -1.5f, 0.49999997f, 8388607.5f, 0x1p59f};
   const auto rounded = to_grid(grid, Message(values, 0.0f), 1.0);
   ASSERT_TRUE(rounded);

@@ -1,5 +1,5 @@
-// One phase of a schedule with every choice made: what its rounds have in common. Built from a recipe by
-// plan_phases; the round loop, executors and clients read it.
+// One phase of a schedule with every choice made: what its rounds have in common. Built from a
+// recipe by plan_phases; the round loop, executors and clients read it.
 #pragma once
 
 #include <cstdint>

@@ -25,8 +25,8 @@ std::vector<ClientTask> make_tasks(const std::vector<std::size_t>& clients, cons
       task.weight = examples_asked > 0 ? examples / examples_asked : 0;
     }
     if (phase.cavity == CavityKind::share) {
-      task.share = share_of(phase.share, examples, double(population.examples()),
-                            double(population.size()));
+      task.share =
+          share_of(phase.share, examples, double(population.examples()), double(population.size()));
     }
     tasks.push_back(task);
   }
@@ -74,9 +74,7 @@ std::vector<std::size_t> sample_clients(std::uint64_t seed, std::int64_t round,
     fail("sample_clients", "clients_per_round", fmt::format("at most {}", population),
          fmt::format("{}", asked));
   }
-  Stream stream({.seed = seed,
-                 .purpose = Purpose::sample_clients,
-                 .round = std::uint32_t(round)});
+  Stream stream({.seed = seed, .purpose = Purpose::sample_clients, .round = std::uint32_t(round)});
   return sample_without_replacement(stream, population, asked);
 }
 
@@ -85,8 +83,8 @@ RoundNumbers play_round(ServerState& state, const Phase& phase, std::uint64_t se
   const std::vector<std::size_t> clients =
       sample_clients(seed, state.round, population.size(), phase.clients_per_round);
   const std::vector<ClientTask> tasks = make_tasks(clients, phase, population);
-  const double delta = damping(phase.damping, clients.size(),
-                               std::size_t(state.round - phase.first_round));
+  const double delta =
+      damping(phase.damping, clients.size(), std::size_t(state.round - phase.first_round));
   const HostVector<float> start = point_estimate(state);
   const RoundTask round{.seed = seed,
                         .round = state.round,

@@ -17,7 +17,7 @@ struct RoundNumbers {
   std::size_t answered = 0;  // with a delta that was added
   std::size_t dropped = 0;   // no report, or a failed one
   std::size_t outside_grid = 0;
-  std::size_t skipped = 0;   // clients the guard left out
+  std::size_t skipped = 0;  // clients the guard left out
   std::size_t clipped = 0;
   std::size_t improper_cavities = 0;  // clients with one
   std::size_t improper_global = 0;    // coordinates of the new global before the guard acted

@@ -433,7 +433,8 @@ TEST_F(GuardedRound, CountsAndDoesNothing) {
   EXPECT_EQ(numbers.guarded(), 1u);
   EXPECT_EQ(numbers.step_scale, 1);
   EXPECT_EQ(run.state.global.lambda_scalar(), -9);
-  // The next cavity is q / q_k = the prior again; q itself is not proper, so nothing can be done about it.
+  // The next cavity is q / q_k = the prior again; q itself is not proper, so nothing can be done
+  // about it.
   EXPECT_EQ(run.play().answered, 1u);
 }
 

@@ -14,7 +14,8 @@ Population::Population(std::vector<ClientInfo> clients) : clients_(std::move(cli
   for (const ClientInfo& client : clients_) {
     if (client.id.empty()) throw InputError("Population: a client's id must not be empty");
     if (!keys.insert(client.key).second) {
-      throw InputError(fmt::format("Population: client id {} must stand once, but stands twice", client.id));
+      throw InputError(
+          fmt::format("Population: client id {} must stand once, but stands twice", client.id));
     }
     examples_ += client.examples;
   }

@@ -1,4 +1,5 @@
-// Who takes part: every client's id and how many examples it has. Nothing else about them is known to the server.
+// Who takes part: every client's id and how many examples it has. Nothing else about them is known
+// to the server.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +11,8 @@ namespace fedep {
 
 struct ClientInfo {
   std::string id;
-  std::uint64_t key = 0;  // client_key(id): the client's address in all randomness and its name in stores
+  std::uint64_t key =
+      0;  // client_key(id): the client's address in all randomness and its name in stores
   std::size_t examples = 0;
 };
 

@@ -118,8 +118,8 @@ RunResult play_run(const RunParts& parts, HostVector<float> initial, const Json&
     }
     report.seconds = seconds_since(round_start);
     if (log) {
-      log->write(round_line(report.round, report.phase, report.numbers, report.seconds,
-                            report.metrics));
+      log->write(
+          round_line(report.round, report.phase, report.numbers, report.seconds, report.metrics));
     }
     if (stop || due(parts.recipe.checkpoint.every, state.round, rounds)) keeper.write(state, phase);
     if (hooks.watch) hooks.watch(report);

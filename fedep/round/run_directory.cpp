@@ -47,8 +47,10 @@ void write_recipe(const std::filesystem::path& run, const Recipe& recipe) {
 
 RunDirectory RunDirectory::create(const std::filesystem::path& path, const Recipe& recipe) {
   if (std::filesystem::exists(recipe_path(path))) {
-    throw InputError(fmt::format("{}: directory must not hold a run yet, but does; resume it with --resume or "
-                                 "name another with --out", path.string()));
+    throw InputError(
+        fmt::format("{}: directory must not hold a run yet, but does; resume it with --resume or "
+                    "name another with --out",
+                    path.string()));
   }
   std::error_code error;
   std::filesystem::create_directories(path, error);
@@ -66,14 +68,17 @@ RunDirectory RunDirectory::reopen(const std::filesystem::path& path, const Recip
   }
   const Recipe there = read_recipe(recipe_path(path));
   if (!one_continues_the_other(there, recipe)) {
-    throw InputError(fmt::format("{}: recipe to resume must be the run's own, but differs; compare {} with "
-                                 "`fedep check`", path.string(), recipe_path(path).string()));
+    throw InputError(
+        fmt::format("{}: recipe to resume must be the run's own, but differs; compare {} with "
+                    "`fedep check`",
+                    path.string(), recipe_path(path).string()));
   }
   const RunDirectory run(path);
   const std::vector<std::int64_t> played = run.checkpoints();
   if (!played.empty() && played.back() > rounds_of(recipe)) {
-    throw InputError(fmt::format("{}: run to resume must have at most {} rounds, the recipe's, but has {}",
-                                 path.string(), rounds_of(recipe), played.back()));
+    throw InputError(
+        fmt::format("{}: run to resume must have at most {} rounds, the recipe's, but has {}",
+                    path.string(), rounds_of(recipe), played.back()));
   }
   write_recipe(path, recipe);
   return run;

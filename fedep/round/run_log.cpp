@@ -34,11 +34,13 @@ RunLog RunLog::reopen(const std::filesystem::path& path, std::int64_t round) {
     if (is_header || is_kept_round) kept.push_back(std::move(line));
   }
   if (kept.empty() || kept[0].value("kind", "") != "run") {
-    throw InputError(fmt::format("{}: first line must be a run's header, but is not", path.string()));
+    throw InputError(
+        fmt::format("{}: first line must be a run's header, but is not", path.string()));
   }
   if (rounds != round) {
-    throw InputError(fmt::format("{}: log must hold the {} rounds before its checkpoint, but holds {}",
-                                 path.string(), round, rounds));
+    throw InputError(
+        fmt::format("{}: log must hold the {} rounds before its checkpoint, but holds {}",
+                    path.string(), round, rounds));
   }
   replace_text(path, kept);
   return RunLog(path);
@@ -62,7 +64,8 @@ Json round_line(std::int64_t round, std::string_view phase, const RoundNumbers& 
             {"bytes_up", numbers.bytes_up},
             {"bytes_down", numbers.bytes_down},
             {"seconds", seconds}};
-  line["train_loss"] = numbers.steps > 0 ? number(numbers.loss_sum / double(numbers.steps)) : Json(nullptr);
+  line["train_loss"] =
+      numbers.steps > 0 ? number(numbers.loss_sum / double(numbers.steps)) : Json(nullptr);
   for (const auto& [name, value] : metrics) line[name] = number(value);
   return line;
 }
@@ -75,8 +78,8 @@ std::vector<Json> read_log(const std::filesystem::path& path) {
   for (std::size_t end = text.find('\n'); end != text.npos; end = text.find('\n', begin)) {
     Json line = Json::parse(text.substr(begin, end - begin), nullptr, false);
     if (!line.is_object() || !line.contains("kind") || !line["kind"].is_string()) {
-      throw InputError(fmt::format("{}:{}: line must be a JSON object with a kind, but is not", path.string(),
-                                   lines.size() + 1));
+      throw InputError(fmt::format("{}:{}: line must be a JSON object with a kind, but is not",
+                                   path.string(), lines.size() + 1));
     }
     lines.push_back(std::move(line));
     begin = end + 1;

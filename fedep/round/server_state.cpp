@@ -13,8 +13,8 @@ Message in_family(Message q, Family family) {
   return family == Family::diagonal && q.isotropic() ? to_diagonal(q) : q;
 }
 
-// Slots shaped for `global`. Where lambda never moved (FedAvg, FedPA) or had another shape, its slots
-// are eta's, of which an isotropic lambda takes the average.
+// Slots shaped for `global`. Where lambda never moved (FedAvg, FedPA) or had another shape, its
+// slots are eta's, of which an isotropic lambda takes the average.
 OptimizerState carried(const OptimizerState& from, const Message& global) {
   OptimizerState to{.steps = from.steps, .slots = {}};
   for (const Message& slot : from.slots) {

@@ -15,13 +15,13 @@
 namespace fedep {
 
 struct ServerState {
-  std::int64_t round = 0;  // rounds completed
+  std::int64_t round = 0;   // rounds completed
   std::int64_t phase = -1;  // the phase that `global` belongs to, -1 before the first
   // Where chains start while q is improper: the weights a phase began with. Empty in phases whose q
   // is always proper.
   HostVector<float> initial;
-  Message prior;              // q_0, a factor of its own that nobody updates
-  Message global;             // q
+  Message prior;   // q_0, a factor of its own that nobody updates
+  Message global;  // q
   OptimizerState optimizer;
   UnvisitedFactor unvisited;
   GridState grid;
@@ -29,8 +29,8 @@ struct ServerState {
   bool operator==(const ServerState&) const = default;
 };
 
-// Where chains start and predictions are made: eta / lambda, as the reference has it for negative precisions too;
-// the initial weights in coordinates that q says nothing about.
+// Where chains start and predictions are made: eta / lambda, as the reference has it for negative
+// precisions too; the initial weights in coordinates that q says nothing about.
 HostVector<float> point_estimate(const ServerState& state);
 
 // A server that has not played yet.

@@ -48,8 +48,8 @@ SiteState SiteFiles::read(std::uint64_t client, std::int64_t round) const {
     Record record = reader.take();
     const std::vector<std::int64_t> numbers = record.get<std::int64_t>(kNumbers);
     if (numbers.size() != 4 || numbers[0] != std::int64_t(client) || numbers[1] != round) {
-      throw InputError(fmt::format("state must be client {:016x}'s of round {}, but is not", client,
-                                   round));
+      throw InputError(
+          fmt::format("state must be client {:016x}'s of round {}, but is not", client, round));
     }
     SiteState state;
     state.factor = extract_message(record, "factor");

@@ -1,4 +1,5 @@
-// What passes between the server and its clients in one round: a task for everyone asked, a report back.
+// What passes between the server and its clients in one round: a task for everyone asked, a report
+// back.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,8 @@
 
 namespace fedep {
 
-// How the factor of a client that was never visited looks: `per_example` to the power of its examples.
+// How the factor of a client that was never visited looks: `per_example` to the power of its
+// examples.
 struct UnvisitedFactor {
   Message per_example;  // without elements: flat
 
@@ -22,11 +24,12 @@ struct RoundTask {
   std::uint64_t seed;
   std::int64_t round;
   const Phase& phase;
-  const Message& prior;            // q_0
-  const Message& global;           // q
-  const HostVector<float>& mean;   // where chains start: q's mean, or the initial weights while q is improper
+  const Message& prior;   // q_0
+  const Message& global;  // q
+  const HostVector<float>&
+      mean;  // where chains start: q's mean, or the initial weights while q is improper
   const UnvisitedFactor& unvisited;
-  double damping;                  // δ, for clients and server alike
+  double damping;  // δ, for clients and server alike
   Grid grid;
 };
 
@@ -46,9 +49,9 @@ enum class Outcome {
 // Numbers about a visit that end up in the run log.
 struct VisitNumbers {
   std::size_t examples = 0;
-  std::size_t steps = 0;           // minibatch steps
-  double loss_sum = 0;             // over steps: mean training loss = loss_sum / steps
-  double delta_norm = 0;           // joint norm before clipping
+  std::size_t steps = 0;  // minibatch steps
+  double loss_sum = 0;    // over steps: mean training loss = loss_sum / steps
+  double delta_norm = 0;  // joint norm before clipping
   bool clipped = false;
   std::size_t improper_cavity = 0;  // coordinates
 };

@@ -13,9 +13,8 @@ namespace {
 SiteState unvisited_state(const RoundTask& round, const ClientInfo& client) {
   const Message& per_example = round.unvisited.per_example;
   SiteState state;
-  state.factor = per_example.size() == 0
-                     ? flat_like(round.global.eta(), round.phase.family)
-                     : power(per_example, float(client.examples));
+  state.factor = per_example.size() == 0 ? flat_like(round.global.eta(), round.phase.family)
+                                         : power(per_example, float(client.examples));
   state.optimizer = initial_state(round.phase.factor_optimizer, state.factor);
   return state;
 }
@@ -48,8 +47,7 @@ PreparedVisit prepare_visit(const RoundTask& round, const ClientTask& task,
     if (!prepared.site) prepared.site = unvisited_state(round, client);
   }
   const Message& factor = prepared.site ? prepared.site->factor : round.global;
-  prepared.visit.cavity =
-      cavity(round.phase.cavity, round.global, round.prior, factor, task.share);
+  prepared.visit.cavity = cavity(round.phase.cavity, round.global, round.prior, factor, task.share);
   guard_cavity(prepared);
   return prepared;
 }
@@ -58,8 +56,12 @@ Report finish_visit(PreparedVisit prepared, const ClientTask& task, const Client
                     SiteStore* sites) {
   const RoundTask& round = prepared.visit.round;
   const Phase& phase = round.phase;
-  Report report{.client = task.client, .outcome = Outcome::delta, .delta = {},
-                .weight = task.weight, .numbers = prepared.numbers, .error = {}};
+  Report report{.client = task.client,
+                .outcome = Outcome::delta,
+                .delta = {},
+                .weight = task.weight,
+                .numbers = prepared.numbers,
+                .error = {}};
   const Message& divisor = prepared.divisor ? *prepared.divisor : round.global;
   // Without data there is nothing to say, whatever a method would make of it.
   Message delta = prepared.visit.client.examples == 0
@@ -92,17 +94,23 @@ Report play_visit(const RoundTask& round, const ClientTask& task, const ClientIn
   try {
     PreparedVisit prepared = prepare_visit(round, task, client, sites);
     if (prepared.skipped) {
-      return {.client = task.client, .outcome = Outcome::skipped, .delta = {},
-              .weight = task.weight, .numbers = prepared.numbers, .error = {}};
+      return {.client = task.client,
+              .outcome = Outcome::skipped,
+              .delta = {},
+              .weight = task.weight,
+              .numbers = prepared.numbers,
+              .error = {}};
     }
     stage = "local inference";
     const ClientRun run = inference.infer(prepared.visit, prepared.numbers);
     stage = "making its delta";
     return finish_visit(std::move(prepared), task, run, sites);
   } catch (const InputError& error) {
-    throw InputError(fmt::format("round {}, client {}, {}: {}", round.round, client.id, stage, error.what()));
+    throw InputError(
+        fmt::format("round {}, client {}, {}: {}", round.round, client.id, stage, error.what()));
   } catch (const std::exception& error) {
-    throw RunError(fmt::format("round {}, client {}, {}: {}", round.round, client.id, stage, error.what()));
+    throw RunError(
+        fmt::format("round {}, client {}, {}: {}", round.round, client.id, stage, error.what()));
   }
 }
 

@@ -1,5 +1,5 @@
-// A client's part of a round, the same wherever it runs (Guo+23 Alg. 4): cavity, local inference, delta; then clip,
-// damp, round to the grid, and move the own factor by exactly what is sent.
+// A client's part of a round, the same wherever it runs (Guo+23 Alg. 4): cavity, local inference,
+// delta; then clip, damp, round to the grid, and move the own factor by exactly what is sent.
 #pragma once
 
 #include <optional>
@@ -19,8 +19,8 @@ struct Visit {
   Message cavity;
 };
 
-// Local inference: what a simulator or a deployed client brings, with the client's data behind it. Must fill what
-// visit.round.phase.algorithm->needs names.
+// Local inference: what a simulator or a deployed client brings, with the client's data behind it.
+// Must fill what visit.round.phase.algorithm->needs names.
 class LocalInference {
  public:
   virtual ~LocalInference() = default;
@@ -32,7 +32,7 @@ struct PreparedVisit {
   Visit visit;
   std::optional<SiteState> site;  // of a stateful phase
   VisitNumbers numbers;
-  bool skipped = false;           // by the guard: no inference, no delta
+  bool skipped = false;  // by the guard: no inference, no delta
   // What the tilted distribution is divided by: q; or, if the guard changed the cavity, that cavity
   // times what was to be taken out of q. The client then still replaces just its own part.
   std::optional<Message> divisor;
@@ -45,7 +45,8 @@ PreparedVisit prepare_visit(const RoundTask& round, const ClientTask& task,
 Report finish_visit(PreparedVisit prepared, const ClientTask& task, const ClientRun& run,
                     SiteStore* sites);
 
-// All three steps. `sites` may be null in stateless phases. An error gains the client's id and the stage.
+// All three steps. `sites` may be null in stateless phases. An error gains the client's id and the
+// stage.
 Report play_visit(const RoundTask& round, const ClientTask& task, const ClientInfo& client,
                   SiteStore* sites, LocalInference& inference);
 

@@ -102,7 +102,8 @@ class DenseChain final : public Chain {
         }
       }
     }
-    // Averages and noise need every coordinate at every step; noise comes after the momentum's decay.
+    // Averages and noise need every coordinate at every step; noise comes after the momentum's
+    // decay.
     const bool all = settings_.averages || settings_.langevin;
     if (all) {
       for (const Range& range : dead_) {

@@ -61,8 +61,8 @@ class Chain {
 
 struct ChainInput {
   const Dataset& data;
-  std::size_t client;       // its index in the data set
-  const Visit& visit;       // seed, round, id, cavity, start
+  std::size_t client;  // its index in the data set
+  const Visit& visit;  // seed, round, id, cavity, start
   const ChainSettings& settings;
 };
 

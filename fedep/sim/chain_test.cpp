@@ -31,8 +31,8 @@ class Chains : public testing::Test {
 
   std::unique_ptr<Chain> chain() { return make_chain(*model_, {*data_, 0, visit_, settings_}); }
 
-  // What the chain is to do, in double, by the batches that it would draw: iterates after every step,
-  // epoch by epoch.
+  // What the chain is to do, in double, by the batches that it would draw: iterates after every
+  // step, epoch by epoch.
   std::vector<std::vector<Doubles>> replay() const {
     const std::size_t n = visit_.client.examples;
     const bool pooled = settings_.pooled;
@@ -204,7 +204,8 @@ TEST_F(Chains, WithLangevinNoiseAddItOnceToTheMomentum) {
   expect_near(made->iterate(), expected);
 }
 
-// The model of these chains without features 1 and 3: their weights are dead, nothing depends on them.
+// The model of these chains without features 1 and 3: their weights are dead, nothing depends on
+// them.
 class HalfDead final : public Model {
  public:
   explicit HalfDead(Model& model) : model_(model) {}

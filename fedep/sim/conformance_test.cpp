@@ -140,7 +140,8 @@ TEST_F(Conformance, EveryMethodFindsTheTiltedMean) {
     const V found = mean(infer({1}, long_chains(method), textbook(method))[0].tilted);
     for (std::size_t i = 0; i < kSize; ++i) {
       const Eigen::Index j = Eigen::Index(i);
-      // Samples are averaged from the start on, and in M's case are noisy: 0.05 standard deviations.
+      // Samples are averaged from the start on, and in M's case are noisy: 0.05 standard
+      // deviations.
       EXPECT_NEAR(double(found[i]), exact.mean(j), 0.05 * spread(j)) << method.name << i;
     }
   }
@@ -161,7 +162,8 @@ TEST_F(Conformance, EveryMethodFindsThePrecisionThatItStandsFor) {
           EXPECT_FLOAT_EQ(lambda[i], float(double(cavity().lambda_vector()[i]) + 0.7 * n));
           break;
         case MethodKind::sample_moments:
-          // Of the step's size 3 %; Monte Carlo over some 15,000 independent samples 1 %, four times.
+          // Of the step's size 3 %; Monte Carlo over some 15,000 independent samples 1 %, four
+          // times.
           EXPECT_NEAR(1 / found / covariance(j, j), 1, 0.07) << i;
           break;
         case MethodKind::laplace:

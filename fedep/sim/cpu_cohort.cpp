@@ -80,14 +80,16 @@ class CpuCohort final : public Cohort<V> {
       const std::size_t n = inputs_[row].visit.client.examples;
       const std::size_t batch = std::min(std::size_t(settings().client.batch), n);
       fisher_[row] = std::make_unique<Pass>(
-          epochs, Minibatches(visit_address(inputs_[row].visit, Purpose::shuffle, kFisherSteps), n,
-                              std::size_t(epochs), std::max<std::size_t>(batch, 1), Remainder::drop));
+          epochs,
+          Minibatches(visit_address(inputs_[row].visit, Purpose::shuffle, kFisherSteps), n,
+                      std::size_t(epochs), std::max<std::size_t>(batch, 1), Remainder::drop));
     }
     return fisher_[row]->batches;
   }
 
   void add_batch(std::size_t row, std::span<const float> theta,
-                 std::span<const std::uint32_t> examples, int t, int draw, std::span<float> squares) {
+                 std::span<const std::uint32_t> examples, int t, int draw,
+                 std::span<float> squares) {
     const ChainInput& input = inputs_[row];
     const Address augmentation = address(row, Purpose::augment, t, 0);
     input.data.train_batch(input.client, examples, settings().augment ? &augmentation : nullptr,
@@ -97,9 +99,9 @@ class CpuCohort final : public Cohort<V> {
     const Address second = address(row, Purpose::dropout, t, 2 * draw + 1);
     logits_.resize(batch_.size * model_.outputs());
     model_.logits(theta, batch_, {.dropout = &first}, logits_);
-    DrawnTargets drawn = sample_labels(model_.target(), logits_, model_.outputs(),
-                                       address(row, Purpose::labels, t, draw),
-                                       settings().label_sampler);
+    DrawnTargets drawn =
+        sample_labels(model_.target(), logits_, model_.outputs(),
+                      address(row, Purpose::labels, t, draw), settings().label_sampler);
     if (!drawn.labels.empty()) batch_.labels = std::move(drawn.labels);
     if (!drawn.reals.empty()) batch_.reals = std::move(drawn.reals);
     const float mean = 1.0f / float(batch_.size);

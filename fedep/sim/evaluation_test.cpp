@@ -18,7 +18,8 @@ namespace {
 
 using V = HostVector<float>;
 
-// [examples, 3] normals with one of three classes, of clients with 1, 7, 500, 13 and 700 test examples.
+// [examples, 3] normals with one of three classes, of clients with 1, 7, 500, 13 and 700 test
+// examples.
 std::unique_ptr<Dataset> three_classes() {
   const std::vector<std::size_t> sizes{1, 7, 500, 13, 700};
   Batch train, test;

@@ -168,7 +168,8 @@ TEST(ExecutorErrors, NoWorkersAreRefused) {
       InputError);
 }
 
-// Full-covariance likelihoods, outside the family: the fixed point keeps the exact mean (Guo+23 Sec. 3.1).
+// Full-covariance likelihoods, outside the family: the fixed point keeps the exact mean (Guo+23
+// Sec. 3.1).
 class DenseClients final : public LocalInference {
  public:
   DenseClients() {

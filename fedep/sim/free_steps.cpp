@@ -9,8 +9,8 @@
 namespace fedep {
 namespace {
 
-// Sixteen coordinates at a time, and four such groups side by side: they stay in registers for all steps,
-// and no group waits for another.
+// Sixteen coordinates at a time, and four such groups side by side: they stay in registers for all
+// steps, and no group waits for another.
 using Lanes [[gnu::vector_size(64)]] = float;
 constexpr std::size_t kLanes = 16, kGroups = 4, kBlock = kLanes * kGroups;
 

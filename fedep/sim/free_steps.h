@@ -1,5 +1,5 @@
-// Many steps of a chain where the data give no gradient, m ← μ m + (λ θ - η)/N_k, θ ← θ - lr m, at the
-// price of one pass over memory.
+// Many steps of a chain where the data give no gradient, m ← μ m + (λ θ - η)/N_k, θ ← θ - lr m, at
+// the price of one pass over memory.
 //
 //   FreeMap map;                                                    // no step at all
 //   for (int k = 0; k < steps; ++k) map = next(map, numbers, lambda);

@@ -196,8 +196,8 @@ INSTANTIATE_TEST_SUITE_P(
                      testing::Values("fed_avg", "fed_pa", "fed_ep", "fed_sep")),
     [](const auto& given) { return std::get<0>(given.param) + "_" + std::get<1>(given.param); });
 
-// Heap in use after 30 rounds, beyond what it was before the first, with so many clients; and how many
-// of them are remembered. Every client has one example, of 1000 features.
+// Heap in use after 30 rounds, beyond what it was before the first, with so many clients; and how
+// many of them are remembered. Every client has one example, of 1000 features.
 struct Growth {
   std::int64_t bytes;
   std::size_t remembered;

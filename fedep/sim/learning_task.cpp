@@ -45,9 +45,11 @@ class LearningTask final : public Task {
   Metrics evaluate(const ServerState& state, bool last) override {
     Metrics metrics = evaluation_.at(point_estimate(state));
     const EvaluateSettings& settings = recipe_.evaluate;
-    const bool due = last || (settings.marginal_every > 0 &&
-                              state.round % settings.marginal_every == 0);
-    const bool posterior = state.phase >= 0 && !find_algorithm(recipe_.phases[std::size_t(state.phase)].algorithm).point_estimate;
+    const bool due =
+        last || (settings.marginal_every > 0 && state.round % settings.marginal_every == 0);
+    const bool posterior =
+        state.phase >= 0 &&
+        !find_algorithm(recipe_.phases[std::size_t(state.phase)].algorithm).point_estimate;
     if (settings.samples > 0 && due && posterior && is_proper(state.global)) {
       const Metrics marginal = evaluation_.marginal(
           state.global, {.seed = recipe_.seed, .round = state.round, .samples = settings.samples});

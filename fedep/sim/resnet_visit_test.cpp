@@ -1,6 +1,6 @@
-// One client's visit with ResNet-18 on images of CIFAR-100's size, stateful EP as the paper runs it,
-// step by step against the SG-MCMC algebra (Guo+23 Alg. 2 and 4, and what the reference adds) in plain
-// double over all 11,218,212 coordinates, those that never get a gradient included.
+// One client's visit with ResNet-18 on images of CIFAR-100's size, stateful EP as the paper runs
+// it, step by step against the SG-MCMC algebra (Guo+23 Alg. 2 and 4, and what the reference adds)
+// in plain double over all 11,218,212 coordinates, those that never get a gradient included.
 
 #include <cmath>
 

@@ -5,16 +5,16 @@
 namespace fedep {
 namespace {
 
-void prior_step_isotropic(std::size_t size, float lr, float n, float lambda,
-                                     const float* eta, float* m, float* theta) {
+void prior_step_isotropic(std::size_t size, float lr, float n, float lambda, const float* eta,
+                          float* m, float* theta) {
   for (std::size_t i = 0; i < size; ++i) {
     m[i] += (lambda * theta[i] - eta[i]) * n;
     theta[i] -= lr * m[i];
   }
 }
 
-void prior_step_diagonal(std::size_t size, float lr, float n, const float* lambda,
-                                    const float* eta, float* m, float* theta) {
+void prior_step_diagonal(std::size_t size, float lr, float n, const float* lambda, const float* eta,
+                         float* m, float* theta) {
   for (std::size_t i = 0; i < size; ++i) {
     m[i] += (lambda[i] * theta[i] - eta[i]) * n;
     theta[i] -= lr * m[i];
@@ -28,8 +28,7 @@ void scale_momentum(std::size_t size, float momentum, float* m) {
   for (std::size_t i = 0; i < size; ++i) m[i] *= momentum;
 }
 
-void accumulate_both(std::size_t size, float weight, const float* x, float* mean,
-                                float* squares) {
+void accumulate_both(std::size_t size, float weight, const float* x, float* mean, float* squares) {
   for (std::size_t i = 0; i < size; ++i) {
     const float gap = x[i] - mean[i];
     mean[i] += weight * gap;

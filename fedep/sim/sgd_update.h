@@ -24,7 +24,8 @@ void prior_step(const SgdNumbers& numbers, std::span<const float> eta,
 void coast(const SgdNumbers& numbers, int steps, std::span<const float> eta,
            std::span<const float> lambda, std::span<float> momentum, std::span<float> theta);
 
-// Running moments of the n-th sample (n from 1): mean and, if not empty, the sum of squares about it.
+// Running moments of the n-th sample (n from 1): mean and, if not empty, the sum of squares about
+// it.
 void accumulate(int n, std::span<const float> sample, std::span<float> mean,
                 std::span<float> squares);
 

@@ -1,5 +1,5 @@
-// The sparse chain against the dense one on the same model, data and visit: the law is that nobody can
-// tell them apart but by rounding, whatever is asked when.
+// The sparse chain against the dense one on the same model, data and visit: the law is that nobody
+// can tell them apart but by rounding, whatever is asked when.
 
 #include "fedep/sim/sparse_chain.h"
 

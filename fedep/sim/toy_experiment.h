@@ -36,10 +36,10 @@ EpState<T> flat_ep_state(std::size_t clients, std::size_t dimension, Projection 
   return {flat, std::vector<Gaussian<HostVector<T>>>(clients, flat)};
 }
 
-// One round in which every client takes part (Guo+23 Alg. 3 and 4): each moves its factor by the damped delta
-// (projected tilted / global)^damping, which undamped makes it projected tilted / cavity. The global is the product
-// of the new factors: multiplying them again, rather than adding deltas to the global, keeps rounding errors from
-// piling up over rounds.
+// One round in which every client takes part (Guo+23 Alg. 3 and 4): each moves its factor by the
+// damped delta (projected tilted / global)^damping, which undamped makes it projected tilted /
+// cavity. The global is the product of the new factors: multiplying them again, rather than adding
+// deltas to the global, keeps rounding errors from piling up over rounds.
 template <class T, int D>
 EpState<T> parallel_ep_step(const std::vector<DenseGaussian<T, D>>& clients,
                             const EpState<T>& state, Projection projection, T damping = T(1)) {

@@ -71,8 +71,9 @@ TEST(ToyEp, HasTheExactFactorsAsAFixedPointForDiagonalClients) {
   EXPECT_LT((to_eigen(first.global.eta()) - to_eigen(state.global.eta())).norm(), 1e-14);
 }
 
-// Sum the K tilted mean equations (Lambda_k + cavity_k) m = eta_k + cavity eta_k: the cavities' terms are K - 1 times
-// the global's own equation and drop out. Nothing like it holds for the covariance.
+// Sum the K tilted mean equations (Lambda_k + cavity_k) m = eta_k + cavity eta_k: the cavities'
+// terms are K - 1 times the global's own equation and drop out. Nothing like it holds for the
+// covariance.
 class EpFixedPoint : public testing::TestWithParam<std::tuple<std::size_t, int, double>> {};
 
 TEST_P(EpFixedPoint, HasTheExactMeanButNotTheExactCovariance) {
@@ -89,8 +90,8 @@ TEST_P(EpFixedPoint, HasTheExactMeanButNotTheExactCovariance) {
     if (dimension == 1 && projection == Projection::diagonal) {
       EXPECT_LT(gap, 1e-8);  // one dimension has no off-diagonal to lose
     } else {
-      // Many clients' correlations cancel (0.09 % is left of 50 clients in two dimensions), but the gap stays far
-      // above the 1e-8 to which the fixed point is known.
+      // Many clients' correlations cancel (0.09 % is left of 50 clients in two dimensions), but the
+      // gap stays far above the 1e-8 to which the fixed point is known.
       EXPECT_GT(gap, 1e-5);
     }
   }
@@ -191,8 +192,9 @@ TEST(ToyExperiment, OnlyScaledIdentityFeelsTheClientsScale) {
   EXPECT_GT(b.fed_ep_identity.mean, 2 * a.fed_ep_identity.mean);
 }
 
-// An independent simulation of 20,000 trials: FedAvg 0.505 ± 0.51, FedPA 0.246 ± 0.28, FedEP 0.0175, 0.0088 and
-// 6.6e-4 after steps 2, 3 and 5; scaled identity 0.205, 0.129, 0.037. Both sides carry Monte-Carlo error.
+// An independent simulation of 20,000 trials: FedAvg 0.505 ± 0.51, FedPA 0.246 ± 0.28, FedEP
+// 0.0175, 0.0088 and 6.6e-4 after steps 2, 3 and 5; scaled identity 0.205, 0.129, 0.037. Both sides
+// carry Monte-Carlo error.
 TEST(ToyExperiment, AgreesWithAnIndependentSimulation) {
   const int trials = 20000;
   const auto result = run_toy_experiment({.trials = trials, .steps = 5});

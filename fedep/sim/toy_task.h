@@ -1,5 +1,5 @@
-// The toy as a federated task: Gaussian clients of any number and dimension, exact inference. Scored
-// by the distance between q's mean and the exact posterior's.
+// The toy as a federated task: Gaussian clients of any number and dimension, exact inference.
+// Scored by the distance between q's mean and the exact posterior's.
 #pragma once
 
 #include <memory>
