@@ -70,8 +70,8 @@ class SparseChains : public testing::Test {
 
   Visit visit(bool isotropic) const {
     const V eta = random_vector(2, 2.0f, 0.5f);
-    return round_.visit(client_, isotropic ? Message(eta, 3.0f)
-                                           : Message(eta, positive(random_vector(3, 2.0f, 0.0f))));
+    if (isotropic) return round_.visit(client_, Message(eta, 3.0f));
+    return round_.visit(client_, Message(eta, positive(random_vector(3, 2.0f, 0.0f))));
   }
 
   static void expect_near(const V& found, const V& expected, const char* what) {
