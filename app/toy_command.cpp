@@ -1,12 +1,10 @@
 #include "app/toy_command.h"
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <system_error>
 
@@ -16,6 +14,7 @@
 #include "app/whole_number.h"
 #include "fedep/message/error.h"
 #include "fedep/page/toy_figure.h"
+#include "fedep/round/durable_file.h"
 
 namespace fedep {
 namespace {
@@ -24,22 +23,8 @@ std::string_view precision_of(const ToyOptions& options) {
   return options.float32 ? "float32" : "float64";
 }
 
-// Under another name first, so that what stands under `path` is always a whole picture.
 void write_picture(const std::filesystem::path& path, const std::string& content) {
-  const std::filesystem::path part = path.string() + ".part";
-  const auto failed = [&](std::string_view reason) {
-    std::error_code ignored;
-    std::filesystem::remove(part, ignored);
-    throw RunError(fmt::format("toy: figure {} must be writable, but {}", path.string(), reason));
-  };
-  errno = 0;
-  std::ofstream file(part, std::ios::binary | std::ios::trunc);
-  file << content;
-  file.close();
-  if (!file) failed(errno != 0 ? std::strerror(errno) : "writing failed");
-  std::error_code error;
-  std::filesystem::rename(part, path, error);
-  if (error) failed(error.message());
+  replace_file(path, std::as_bytes(std::span(content)));
 }
 
 ToyContours contours_of(const ToyIllustration& illustration) {
