@@ -46,6 +46,14 @@ void list_fields(Fields& f, DataSettings& s) {
   f("min_examples", s.min_examples, at_least(0));
   f("max_examples", s.max_examples, at_least(0));
   f("test_fraction", s.test_fraction, fraction_below_one());
+  f("validation_fraction", s.validation_fraction, fraction_below_one());
+  f("client_column", s.client_column);
+  f("label_column", s.label_column);
+  f("label", s.label);
+  f("label_positive", s.label_positive);
+  f("features", s.features);
+  f("categories", s.categories);
+  f("missing", s.missing);
 }
 
 template <class Fields>
@@ -85,7 +93,7 @@ void list_fields(Fields& f, ServerSettings& s) {
 
 template <class Fields>
 void list_fields(Fields& f, InferenceSettings& s) {
-  f("name", s.name, needed());
+  f("name", s.name);
   f("alpha", s.alpha, positive());
   f("scale", s.scale, positive());
   f("initial_scale", s.initial_scale, at_least(0));
@@ -122,6 +130,7 @@ void list_fields(Fields& f, EvaluateSettings& s) {
   f("every", s.every, at_least(0));
   f("samples", s.samples, at_least(0));
   f("marginal_every", s.marginal_every, at_least(0));
+  f("examples", s.examples, at_least(0));
 }
 
 template <class Fields>
@@ -129,6 +138,7 @@ void list_fields(Fields& f, CheckpointSettings& s) {
   f("every", s.every, at_least(0));
   f("keep", s.keep, at_least(1));
   f("sites", s.sites);
+  f("factors", s.factors);
 }
 
 template <class Fields>

@@ -19,6 +19,13 @@
 
 namespace fedep {
 
+// What a table's label column holds.
+enum class LabelKind {
+  yes_no,   // one probability
+  classes,  // one of the values that there are
+  number,
+};
+
 struct DataSettings {
   std::string name = {};
   std::string path = {};              // under --data DIR or $FEDEP_DATA
@@ -33,6 +40,16 @@ struct DataSettings {
   int min_examples = 0;        // clients with fewer are left out
   int max_examples = 0;        // further examples of a client are left out; 0: none
   double test_fraction = 0.2;  // held out of every client, where data have no test set
+  // Of every client's training examples, scored in place of the test set: for choosing settings.
+  double validation_fraction = 0.0;
+  // tabular: what the columns of a CSV or TSV file are for. Lists are "a, b, c".
+  std::string client_column = {};       // whose row it is
+  std::string label_column = {};        // what is to be predicted,
+  LabelKind label = LabelKind::yes_no;  // and what kind of thing that is
+  std::string label_positive = {};      // yes_no: values that mean yes; none: 1
+  std::string features = {};            // columns to learn from; none: all others
+  std::string categories = {};          // those of them whose values are names, not numbers
+  std::string missing = {};             // values that stand for a missing one; none: empty, ?, NA
 
   bool operator==(const DataSettings&) const = default;
 };
@@ -138,6 +155,7 @@ struct EvaluateSettings {
   int every = 1;           // rounds; 0: only at the end
   int samples = 0;         // draws that marginalised predictions average; 0: no such predictions
   int marginal_every = 0;  // rounds between those; 0: only at the end
+  int examples = 0;        // held-out examples scored, drawn anew for every round; 0: all
 
   bool operator==(const EvaluateSettings&) const = default;
 };
@@ -149,6 +167,9 @@ struct CheckpointSettings {
   int every = 100;                        // rounds; 0: only at the end
   int keep = 1;                           // the latest so many stay
   SiteMemory sites = SiteMemory::memory;  // disk: when they do not fit into memory
+  // Clients' factors are saved too. Without them a stateful phase cannot be resumed, but a
+  // checkpoint is not as large as all clients together.
+  bool factors = true;
 
   bool operator==(const CheckpointSettings&) const = default;
 };

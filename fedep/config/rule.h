@@ -65,6 +65,10 @@ struct Word {
   E value;
 };
 
+inline constexpr auto words_of(LabelKind) {
+  return std::array{Word{"yes_no", LabelKind::yes_no}, Word{"classes", LabelKind::classes},
+                    Word{"number", LabelKind::number}};
+}
 inline constexpr auto words_of(NormKind) {
   return std::array{Word{"per_position", NormKind::per_position},
                     Word{"group_norm", NormKind::group_norm}};

@@ -118,10 +118,17 @@ TEST(WriteRecipe, HasEveryKeyItEverHad) {
   using Names = std::vector<std::string_view>;
   EXPECT_EQ(names_of<Recipe>(), (Names{"table", "row", "seed", "data", "model", "client", "server",
                                        "phase", "evaluate", "checkpoint"}));
-  EXPECT_EQ(
-      names_of<DataSettings>(),
-      (Names{"name", "path", "partition", "augment", "clients", "dimension", "examples", "alpha",
-             "beta", "concentration", "min_examples", "max_examples", "test_fraction"}));
+  EXPECT_EQ(names_of<DataSettings>(), (Names{"name",          "path",
+                                             "partition",     "augment",
+                                             "clients",       "dimension",
+                                             "examples",      "alpha",
+                                             "beta",          "concentration",
+                                             "min_examples",  "max_examples",
+                                             "test_fraction", "validation_fraction",
+                                             "client_column", "label_column",
+                                             "label",         "label_positive",
+                                             "features",      "categories",
+                                             "missing"}));
   EXPECT_EQ(names_of<ModelSettings>(), (Names{"name", "norm", "initial_scale", "path"}));
   EXPECT_EQ(names_of<ClientSettings>(), (Names{"epochs", "batch", "remainder", "weight_decay",
                                                "loss_times_batch", "optimizer"}));
@@ -139,8 +146,9 @@ TEST(WriteRecipe, HasEveryKeyItEverHad) {
             (Names{"name", "alpha", "scale", "initial_scale", "shrinkage", "epochs", "samples",
                    "decay", "clip_std", "rescale", "average_within_epoch", "langevin", "rho",
                    "mixin_epochs", "label_sampler"}));
-  EXPECT_EQ(names_of<EvaluateSettings>(), (Names{"every", "samples", "marginal_every"}));
-  EXPECT_EQ(names_of<CheckpointSettings>(), (Names{"every", "keep", "sites"}));
+  EXPECT_EQ(names_of<EvaluateSettings>(),
+            (Names{"every", "samples", "marginal_every", "examples"}));
+  EXPECT_EQ(names_of<CheckpointSettings>(), (Names{"every", "keep", "sites", "factors"}));
 }
 
 TEST(WriteRecipe, WritesDefaultsOut) {

@@ -173,6 +173,15 @@ class Cifar100 final : public Dataset {
     });
   }
 
+  std::optional<RawImages> raw_images() const override {
+    return RawImages{.pixels = train_.pixels,
+                     .labels = train_.labels,
+                     .clients = train_.clients,
+                     .crop = kCifarCrop,
+                     .random_crops = augment_,
+                     .projection = projection_ ? &*projection_ : nullptr};
+  }
+
   std::size_t test_size() const override { return test_order_.size(); }
   void test_batch(std::size_t begin, std::size_t end, Batch& out) const override {
     check_in("test_batch", "end", double(end), double(begin), double(test_size()));

@@ -8,15 +8,20 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "fedep/data/batch.h"
+#include "fedep/data/image_augment.h"
 #include "fedep/random/stream.h"
 
 namespace fedep {
+
+struct TableFeatures;  // table_features.h
 
 struct DatasetInfo {
   std::string name;
@@ -27,12 +32,27 @@ struct DatasetInfo {
   std::size_t skipped_records = 0;         // bad records left out while reading
   std::vector<std::string> feature_names;  // of tables, else empty
   std::vector<std::string> output_names;   // classes or tags, where they have names
+  // Of tables: how a row becomes features. Shared by the copies of this description.
+  std::shared_ptr<const TableFeatures> table = {};
 
   std::size_t feature_count() const {
     std::size_t n = 1;
     for (const std::int64_t extent : features) n *= std::size_t(extent);
     return n;
   }
+};
+
+class PcaProjection;
+
+// Training images as they are stored, for somebody who makes the batches of train_batch()
+// elsewhere: on a GPU. It looks into the data set, which must outlive it.
+struct RawImages {
+  std::span<const std::uint8_t> pixels;  // [images, features], or [images, side, side, channels]
+  std::span<const std::int32_t> labels;  // [images]
+  std::span<const std::vector<std::uint32_t>> clients;  // their images, in the order of examples
+  std::optional<CropShape> crop;  // standardised crops; without: whole images, bytes over 255
+  bool random_crops = false;      // where there is an address, else the centre
+  const PcaProjection* projection = nullptr;  // of the crops; null: none
 };
 
 class Dataset {
@@ -49,6 +69,9 @@ class Dataset {
   // example's index, whatever the batch around it.
   virtual void train_batch(std::size_t client, std::span<const std::uint32_t> examples,
                            const Address* augmentation, Batch& out) const = 0;
+
+  // None, if examples are not images kept as bytes.
+  virtual std::optional<RawImages> raw_images() const { return std::nullopt; }
 
   // Held-out examples [begin, end), clients one after another; which client each belongs to is an
   // index into test_clients().

@@ -22,12 +22,14 @@ class RecordReader {
       : text_(text), format_(format), source_(source) {}
 
   bool done() const { return at_ == text_.size(); }
+  std::size_t line() const { return line_; }  // of what comes next, from 1
 
   // The next record's fields; none if it breaks a rule, and then the next call starts on the line
   // after it.
   std::optional<std::vector<std::string>> next() {
     std::vector<std::string> fields;
     bool good = true;
+    const std::size_t begin = at_;
     for (;;) {
       std::string& field = fields.emplace_back();
       if (format_.quotes && at('"')) {
@@ -39,6 +41,8 @@ class RecordReader {
     }
     if (at('\r')) ++at_;
     if (at('\n')) ++at_;
+    const std::string_view taken = text_.substr(begin, at_ - begin);
+    line_ += std::size_t(std::count(taken.begin(), taken.end(), '\n'));
     if (!good) return std::nullopt;
     return fields;
   }
@@ -83,6 +87,7 @@ class RecordReader {
   const DelimitedFormat& format_;
   const std::string& source_;
   std::size_t at_ = 0;
+  std::size_t line_ = 1;
 };
 
 void check_columns(const DelimitedTable& table) {
@@ -130,6 +135,7 @@ DelimitedTable parse_delimited(std::string_view text, const DelimitedFormat& for
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   RecordReader reader(text, format, table.source);
   while (!reader.done()) {
+    const std::size_t line = reader.line();
     std::optional<std::vector<std::string>> fields = reader.next();
     const bool empty_line = fields && fields->size() == 1 && fields->front().empty();
     if (empty_line) continue;
@@ -141,7 +147,9 @@ DelimitedTable parse_delimited(std::string_view text, const DelimitedFormat& for
       table.columns = *std::move(fields);
     } else if (fields && fields->size() == table.columns.size()) {
       table.rows.push_back(*std::move(fields));
+      table.lines.push_back(line);
     } else {
+      if (table.bad_records == 0) table.first_bad_line = line;
       ++table.bad_records;
     }
   }

@@ -34,6 +34,8 @@ struct DelimitedTable {
   std::vector<std::string> columns;
   std::vector<std::vector<std::string>> rows;  // each as long as columns
   std::size_t bad_records = 0;
+  std::vector<std::size_t> lines = {};  // of the file, from 1: where each row begins
+  std::size_t first_bad_line = 0;       // 0: there is none
 
   // Throws InputError, with the nearest name, if there is no such column.
   std::size_t column(std::string_view name) const;

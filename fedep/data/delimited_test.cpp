@@ -135,5 +135,13 @@ TEST(Delimited, TheNameSaysTheFormat) {
   EXPECT_EQ(format_of("tsv").separator, ',');
 }
 
+TEST(Delimited, RowsKnowTheirLines) {
+  const DelimitedTable table =
+      parse_delimited("a,b\n1,2\n\n\"two\nlines\",3\nbad\n4,5\n", kCsv, "t.csv");
+  EXPECT_EQ(table.lines, (std::vector<std::size_t>{2, 4, 7}));
+  EXPECT_EQ(table.first_bad_line, 6u);
+  EXPECT_EQ(parse_delimited("a\n1\n", kCsv, "t.csv").first_bad_line, 0u);
+}
+
 }  // namespace
 }  // namespace fedep

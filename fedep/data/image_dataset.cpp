@@ -40,6 +40,13 @@ class ImageDataset final : public Dataset {
     }
   }
 
+  std::optional<RawImages> raw_images() const override {
+    return RawImages{.pixels = task_.train.pixels,
+                     .labels = task_.train.labels,
+                     .clients = task_.train.examples,
+                     .crop = std::nullopt};
+  }
+
   std::size_t test_size() const override { return test_order_.size(); }
   void test_batch(std::size_t begin, std::size_t end, Batch& out) const override {
     check_in("test_batch", "end", double(end), double(begin), double(test_size()));

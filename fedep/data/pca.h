@@ -43,6 +43,9 @@ class PcaProjection {
   void operator()(std::span<const float> rows, std::span<float> out) const;
   std::size_t features() const { return features_; }
   std::size_t components() const { return components_; }
+  // out[c] = Σ_k rows[k] panels[(c / 16 features + k) 16 + c % 16] - offset[c]
+  std::span<const float> panels() const { return panels_; }
+  std::span<const float> offset() const { return offset_; }
 
  private:
   std::size_t features_;

@@ -10,6 +10,7 @@
 #include "fedep/data/heart_disease.h"
 #include "fedep/data/idx.h"
 #include "fedep/data/leaf.h"
+#include "fedep/data/random_images.h"
 #include "fedep/data/regression.h"
 #include "fedep/data/stackoverflow.h"
 #include "fedep/data/stackoverflow_tff.h"
@@ -25,6 +26,8 @@ constexpr std::array kDatasets{
     DatasetRow{"synthetic", "synthetic(alpha, beta) of Li+20, made up on the spot", open_synthetic},
     DatasetRow{"regression", "linear regression with unit noise, made up on the spot",
                open_regression},
+    DatasetRow{"random_images", "32x32 colour images with ten labels, made up on the spot",
+               open_random_images},
     DatasetRow{"cifar100", "CIFAR-100, canonical binary files", open_cifar100},
     DatasetRow{"cifar100_pca", "CIFAR-100 projected to 100 principal components",
                open_cifar100_pca},

@@ -42,18 +42,63 @@ std::set<std::string> canonical_set(const std::vector<std::string>& values) {
   return out;
 }
 
+// A column that is client or label must not be a feature too.
+void check_roles(const DelimitedTable& table, const TableSpec& spec) {
+  for (const std::vector<std::string>* names : {&spec.numbers, &spec.categories}) {
+    for (const std::string& name : *names) {
+      if (name != spec.client_column && name != spec.label_column) continue;
+      throw InputError(fmt::format("{}: column {} must not be a feature, but is also the {}",
+                                   table.source, shown(name),
+                                   name == spec.client_column ? "client" : "label"));
+    }
+  }
+}
+
 }  // namespace
 
+FeatureParser::FeatureParser(const DelimitedTable& table, const TableSpec& spec) {
+  const std::set<std::string> missing = canonical_set(spec.missing);
+  const auto feature = [&](const std::string& name) {
+    Feature out{table.column(name), missing};
+    const auto own = spec.missing_in.find(name);
+    if (own != spec.missing_in.end()) out.missing.merge(canonical_set(own->second));
+    return out;
+  };
+  for (const std::string& name : spec.numbers) numbers_.push_back(feature(name));
+  for (const std::string& name : spec.categories) categories_.push_back(feature(name));
+}
+
+FeatureParser::Parsed FeatureParser::parse(const std::vector<std::string>& fields) const {
+  Parsed out;
+  for (const Feature& column : numbers_) {
+    const std::string value = canonical(fields[column.index]);
+    double parsed = std::numeric_limits<double>::quiet_NaN();
+    if (!column.missing.contains(value)) {
+      if (const std::optional<double> came = number(value)) {
+        parsed = *came;
+      } else if (!out.bad) {
+        out.bad = column.index;
+      }
+    }
+    out.row.numbers.push_back(parsed);
+  }
+  for (const Feature& column : categories_) {
+    const std::string value = canonical(fields[column.index]);
+    out.row.categories.push_back(column.missing.contains(value) ? "" : value);
+  }
+  return out;
+}
+
 RecordParser::RecordParser(const DelimitedTable& table, const TableSpec& spec)
-    : spec_(spec),
+    : target_(spec.target),
       positive_(canonical_set(spec.positive)),
       negative_(canonical_set(spec.negative)),
       missing_(canonical_set(spec.missing)),
       client_(table.column(spec.client_column)),
-      label_(table.column(spec.label_column)) {
+      label_(table.column(spec.label_column)),
+      features_(table, spec) {
+  check_roles(table, spec);
   if (!spec.group_column.empty()) group_ = table.column(spec.group_column);
-  for (const std::string& name : spec.numbers) numbers_.push_back(feature(table, name));
-  for (const std::string& name : spec.categories) categories_.push_back(feature(table, name));
 }
 
 std::string RecordParser::client(const std::vector<std::string>& fields) const {
@@ -62,53 +107,23 @@ std::string RecordParser::client(const std::vector<std::string>& fields) const {
 }
 
 std::optional<Record> RecordParser::parse(const std::vector<std::string>& fields) const {
-  Record record;
   std::optional<Label> label = parse_label(canonical(fields[label_]));
   if (!label) return std::nullopt;
-  record.label = *std::move(label);
-  for (const Feature& column : numbers_) {
-    const std::string value = canonical(fields[column.index]);
-    if (is_missing(column, value)) {
-      record.features.numbers.push_back(std::numeric_limits<double>::quiet_NaN());
-      continue;
-    }
-    const std::optional<double> parsed = number(value);
-    if (!parsed) return std::nullopt;
-    record.features.numbers.push_back(*parsed);
-  }
-  for (const Feature& column : categories_) {
-    const std::string value = canonical(fields[column.index]);
-    record.features.categories.push_back(is_missing(column, value) ? "" : value);
-  }
+  FeatureParser::Parsed features = features_.parse(fields);
+  if (features.bad) return std::nullopt;
+  Record record{.features = std::move(features.row), .label = *std::move(label), .group = {}};
   if (group_) record.group = fields[*group_];
   return record;
 }
 
-RecordParser::Feature RecordParser::feature(const DelimitedTable& table,
-                                            const std::string& name) const {
-  Feature out{table.column(name), {}};
-  if (out.index == client_ || out.index == label_) {
-    throw InputError(fmt::format("{}: column {} must not be a feature, but is also the {}",
-                                 table.source, shown(name),
-                                 out.index == client_ ? "client" : "label"));
-  }
-  const auto own = spec_.missing_in.find(name);
-  if (own != spec_.missing_in.end()) out.missing = canonical_set(own->second);
-  return out;
-}
-
-bool RecordParser::is_missing(const Feature& column, const std::string& value) const {
-  return missing_.contains(value) || column.missing.contains(value);
-}
-
 std::optional<Label> RecordParser::parse_label(const std::string& value) const {
   if (missing_.contains(value)) return std::nullopt;
-  if (spec_.target == TargetKind::real) {
+  if (target_ == TargetKind::real) {
     const std::optional<double> parsed = number(value);
     if (!parsed) return std::nullopt;
     return Label{value, *parsed};
   }
-  if (spec_.target == TargetKind::label) return Label{value, 0};
+  if (target_ == TargetKind::label) return Label{value, 0};
   if (positive_.contains(value)) return Label{value, 1};
   if (negative_.empty() || negative_.contains(value)) return Label{value, 0};
   return std::nullopt;

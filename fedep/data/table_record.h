@@ -29,6 +29,27 @@ struct Record {
   std::string group;
 };
 
+// The feature columns of a table's records. Client and label need not be there.
+class FeatureParser {
+ public:
+  // Throws InputError if a feature column is not there.
+  FeatureParser(const DelimitedTable& table, const TableSpec& spec);
+
+  struct Parsed {
+    TableRow row = {};
+    std::optional<std::size_t> bad = {};  // the first field that should be a number and is not
+  };
+  Parsed parse(const std::vector<std::string>& fields) const;
+
+ private:
+  struct Feature {
+    std::size_t index = 0;
+    std::set<std::string> missing;  // values that mean missing, in this column
+  };
+
+  std::vector<Feature> numbers_, categories_;
+};
+
 class RecordParser {
  public:
   RecordParser(const DelimitedTable& table, const TableSpec& spec);
@@ -39,20 +60,13 @@ class RecordParser {
   std::optional<Record> parse(const std::vector<std::string>& fields) const;
 
  private:
-  struct Feature {
-    std::size_t index = 0;
-    std::set<std::string> missing;
-  };
-
-  Feature feature(const DelimitedTable& table, const std::string& name) const;
-  bool is_missing(const Feature& column, const std::string& value) const;
   std::optional<Label> parse_label(const std::string& value) const;
 
-  TableSpec spec_;
+  TargetKind target_;
   std::set<std::string> positive_, negative_, missing_;
   std::size_t client_ = 0, label_ = 0;
   std::optional<std::size_t> group_;
-  std::vector<Feature> numbers_, categories_;
+  FeatureParser features_;
 };
 
 }  // namespace fedep

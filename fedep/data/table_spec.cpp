@@ -13,36 +13,9 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-template <class Settings>
-TableSpec spec_of(const Settings& settings, const DelimitedTable& table) {
-  TableSpec spec;
-  if constexpr (requires { settings.client_column; }) {
-    spec.client_column = settings.client_column;
-    spec.label_column = settings.label_column;
-    if (!settings.label_positive.empty()) spec.positive = comma_list(settings.label_positive);
-    spec.categories = comma_list(settings.categories);
-    if (!settings.missing.empty()) {
-      spec.missing = comma_list(settings.missing);
-      spec.missing.emplace_back("");
-    }
-    spec.numbers = comma_list(settings.features);
-    std::erase_if(spec.numbers,
-                  [&](const std::string& name) { return contains(spec.categories, name); });
-    if (settings.features.empty()) {
-      for (const std::string& name : table.columns) {
-        const bool is_number = name != spec.client_column && name != spec.label_column &&
-                               !contains(spec.categories, name);
-        if (is_number) spec.numbers.push_back(name);
-      }
-    }
-  }
-  if (spec.client_column.empty() || spec.label_column.empty()) {
-    throw InputError(
-        fmt::format("data set {}: data.client_column and data.label_column must name columns of "
-                    "{}, but are empty",
-                    settings.name, table.source));
-  }
-  return spec;
+TargetKind target_of(LabelKind label) {
+  if (label == LabelKind::yes_no) return TargetKind::binary;
+  return label == LabelKind::classes ? TargetKind::label : TargetKind::real;
 }
 
 }  // namespace
@@ -61,7 +34,29 @@ std::vector<std::string> comma_list(std::string_view text) {
 }
 
 TableSpec table_spec(const DataSettings& settings, const DelimitedTable& table) {
-  return spec_of(settings, table);
+  if (settings.client_column.empty() || settings.label_column.empty()) {
+    throw InputError(
+        fmt::format("data set {}: data.client_column and data.label_column must name columns of "
+                    "{}, but {} is empty",
+                    settings.name, table.source,
+                    settings.client_column.empty() ? "client_column" : "label_column"));
+  }
+  TableSpec spec{.client_column = settings.client_column,
+                 .label_column = settings.label_column,
+                 .target = target_of(settings.label),
+                 .numbers = comma_list(settings.features),
+                 .categories = comma_list(settings.categories)};
+  if (!settings.label_positive.empty()) spec.positive = comma_list(settings.label_positive);
+  if (!settings.missing.empty()) {
+    spec.missing = comma_list(settings.missing);
+    spec.missing.emplace_back("");
+  }
+  if (settings.features.empty()) spec.numbers = table.columns;
+  std::erase_if(spec.numbers, [&](const std::string& name) {
+    const bool other = name == spec.client_column || name == spec.label_column;
+    return contains(spec.categories, name) || (settings.features.empty() && other);
+  });
+  return spec;
 }
 
 }  // namespace fedep

@@ -10,6 +10,7 @@
 
 #include "fedep/data/holdout.h"
 #include "fedep/data/memory_dataset.h"
+#include "fedep/data/table_features.h"
 #include "fedep/data/table_record.h"
 #include "fedep/data/table_scale.h"
 #include "fedep/message/error.h"
@@ -85,18 +86,14 @@ void hold_out(ClientTable& client, const TableSpec& spec, const DataSettings& se
   client.test = std::move(test);
 }
 
-std::vector<std::string> feature_names(const TableSpec& spec, const TableScale& scale) {
-  std::vector<std::string> names;
-  if (spec.intercept) names.emplace_back("intercept");
-  names.insert(names.end(), spec.numbers.begin(), spec.numbers.end());
-  for (std::size_t j = 0; j < scale.categories.size(); ++j) {
-    const CategoryScale& category = scale.categories[j];
-    for (const auto& other : category.others) {
-      names.push_back(
-          fmt::format("{}={} vs {}", spec.categories[j], other.first, category.baseline));
-    }
+// The distance that 95 % of these rows stay below.
+double far_from(const Batch& rows) {
+  std::vector<double> distances;
+  const std::size_t width = rows.size == 0 ? 0 : rows.dense.size() / rows.size;
+  for (std::size_t i = 0; i < rows.size; ++i) {
+    distances.push_back(distance(std::span(rows.dense).subspan(i * width, width)));
   }
-  return names;
+  return quantile(std::move(distances), 0.95);
 }
 
 // Labels that training rows have; binary ones must have both.
@@ -144,25 +141,15 @@ std::unique_ptr<Dataset> tabular_dataset(const DelimitedTable& table, const Tabl
     hold_out(client, spec, settings);
     reports.push_back(report(client.training_rows()));
   }
-  const TableScale scale = pooled_scale(reports);
-
-  DatasetInfo info{.name = settings.name,
-                   .features = {},
-                   .target = spec.target,
-                   .outputs = 1,
-                   .skipped_records = clients.skipped,
-                   .feature_names = feature_names(spec, scale),
-                   .output_names = {}};
-  info.features = {std::int64_t(info.feature_names.size())};
-  if (info.feature_names.empty()) {
-    throw InputError(fmt::format("{}: expected feature columns, but there is none", table.source));
-  }
+  TableFeatures features{.data = settings.name, .spec = spec, .scale = pooled_scale(reports)};
   if (spec.target != TargetKind::real && !clients.tables.empty()) {
     const std::vector<std::string> names = classes(table, spec, clients.tables);
-    if (spec.target == TargetKind::label) {
-      info.outputs = names.size();
-      info.output_names = names;
-    }
+    if (spec.target == TargetKind::label) features.output_names = names;
+  }
+  DatasetInfo info = info_of(features);
+  info.skipped_records = clients.skipped;
+  if (info.feature_names.empty()) {
+    throw InputError(fmt::format("{}: expected feature columns, but there is none", table.source));
   }
 
   ClientRows train_clients, test_clients;
@@ -180,13 +167,15 @@ std::unique_ptr<Dataset> tabular_dataset(const DelimitedTable& table, const Tabl
       }
       Batch& to = client.test[i] ? test : train;
       if (spec.intercept) to.dense.push_back(1.f);
-      encode(record.features, scale, to.dense);
+      encode(record.features, features.scale, to.dense);
       append_target(record.label, spec.target, info.output_names, to);
       ++to.size;
     }
     train_clients.add(client.id, train.size - train_before);
     if (test.size > test_before) test_clients.add(client.id, test.size - test_before);
   }
+  features.far = far_from(test.size > 0 ? test : train);
+  info.table = std::make_shared<const TableFeatures>(std::move(features));
   return memory_dataset(std::move(info), {std::move(train_clients), batch_rows(std::move(train))},
                         {std::move(test_clients), batch_rows(std::move(test))});
 }

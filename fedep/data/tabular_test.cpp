@@ -195,5 +195,29 @@ TEST(Tabular, ARecipeThatDoesNotNameTheColumnsIsRefused) {
   EXPECT_THROW(open_tabular({.name = "tabular", .path = "none.csv"}, 1, folder), InputError);
 }
 
+TEST(Tabular, ARecipeSaysWhatTheColumnsAreFor) {
+  const DelimitedTable table = table_of("ward,died,age,unit,note\nA,yes,1,ICU,2\n");
+  DataSettings settings{.name = "tabular"};
+  settings.client_column = "ward";
+  settings.label_column = "died";
+  settings.label_positive = "yes, Yes";
+  settings.categories = "unit";
+  settings.missing = "-1";
+  const TableSpec all = table_spec(settings, table);
+  EXPECT_EQ(all.numbers, (std::vector<std::string>{"age", "note"}));
+  EXPECT_EQ(all.categories, (std::vector<std::string>{"unit"}));
+  EXPECT_EQ(all.positive, (std::vector<std::string>{"yes", "Yes"}));
+  EXPECT_EQ(all.missing, (std::vector<std::string>{"-1", ""}));
+  EXPECT_EQ(all.target, TargetKind::binary);
+  settings.features = "unit, age";
+  settings.label = LabelKind::number;
+  EXPECT_EQ(table_spec(settings, table).numbers, (std::vector<std::string>{"age"}));
+  EXPECT_EQ(table_spec(settings, table).target, TargetKind::real);
+  settings.label = LabelKind::classes;
+  EXPECT_EQ(table_spec(settings, table).target, TargetKind::label);
+  settings.client_column.clear();
+  EXPECT_THROW(table_spec(settings, table), InputError);
+}
+
 }  // namespace
 }  // namespace fedep

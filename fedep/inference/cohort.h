@@ -57,8 +57,27 @@ class Cohort {
   // apart several draws of labels from one batch.
   virtual std::vector<V> squared_gradients(const std::vector<V>& theta, int t, int epochs,
                                            int draw) = 0;
+  // What methods spend their time on, where a cohort can do all of it at once: the sum over a row's
+  // batches of squared_gradients() at mean(row) (Laplace), ν (NGVI), every row's tilted distribution
+  // (sample moments). Empty: step by step, as laplace.h, ngvi.h and sample_moments.h have it.
+  virtual std::vector<V> fisher_sum(int epochs) {
+    (void)epochs;
+    return {};
+  }
+  virtual std::vector<V> running_fisher(const InferenceSettings& settings) {
+    (void)settings;
+    return {};
+  }
+  virtual std::vector<Gaussian<V>> sample_moments_of_all(const InferenceSettings& settings) {
+    (void)settings;
+    return {};
+  }
   // Standard normal noise for row's draw of weights in step t.
   virtual V noise(std::size_t row, int t, int draw) const = 0;
+  // mean + noise / root, the weights themselves; where one pass can do it, it is overridden.
+  virtual V draw_weights(std::size_t row, int t, int draw, const V& mean, const V& root) const {
+    return mean + noise(row, t, draw) / root;
+  }
 };
 
 }  // namespace fedep

@@ -14,20 +14,33 @@
 
 namespace fedep {
 
+namespace detail {
+
+// The sum over a row's batches of squared gradients at `means`.
+template <Storage V>
+std::vector<V> fisher_by_steps(Cohort<V>& cohort, const std::vector<V>& means, int epochs) {
+  int batches = 0;
+  for (std::size_t row = 0; row < cohort.clients(); ++row) {
+    batches = std::max(batches, cohort.fisher_batches(row, epochs));
+  }
+  std::vector<V> fisher;
+  for (const V& mean : means) fisher.push_back(constant_like(mean, typename V::Scalar(0)));
+  for (int t = 0; t < batches; ++t) {
+    const std::vector<V> squares = cohort.squared_gradients(means, t, epochs, 0);
+    for (std::size_t row = 0; row < squares.size(); ++row) fisher[row] = fisher[row] + squares[row];
+  }
+  return fisher;
+}
+
+}  // namespace detail
+
+// `means` are the cohort's.
 template <Storage V>
 std::vector<Gaussian<V>> laplace(Cohort<V>& cohort, const std::vector<V>& means,
                                  const InferenceSettings& settings) {
   using Scalar = typename V::Scalar;
-  int batches = 0;
-  for (std::size_t row = 0; row < cohort.clients(); ++row) {
-    batches = std::max(batches, cohort.fisher_batches(row, settings.epochs));
-  }
-  std::vector<V> fisher;
-  for (const V& mean : means) fisher.push_back(constant_like(mean, Scalar(0)));
-  for (int t = 0; t < batches; ++t) {
-    const std::vector<V> squares = cohort.squared_gradients(means, t, settings.epochs, 0);
-    for (std::size_t row = 0; row < squares.size(); ++row) fisher[row] = fisher[row] + squares[row];
-  }
+  std::vector<V> fisher = cohort.fisher_sum(settings.epochs);
+  if (fisher.empty()) fisher = detail::fisher_by_steps(cohort, means, settings.epochs);
   std::vector<Gaussian<V>> tilted;
   for (std::size_t row = 0; row < cohort.clients(); ++row) {
     const double n = cohort.examples(row);

@@ -59,12 +59,13 @@ std::vector<ClientRunOf<V>> infer_cohort(Cohort<V>& cohort, const Algorithm& alg
   std::vector<Gaussian<V>> tilted;
   if (kind == MethodKind::laplace) tilted = laplace(cohort, means, settings);
   if (kind == MethodKind::ngvi) tilted = ngvi(cohort, means, settings);
+  if (kind == MethodKind::sample_moments) tilted = cohort.sample_moments_of_all(settings);
   for (std::size_t row = 0; row < rows; ++row) {
     if (cohort.examples(row) == 0) {
       runs[row].tilted = cohort.cavity(row);
     } else if (kind == MethodKind::scaled_identity) {
       runs[row].tilted = scaled_identity(cohort, row, means[row], settings);
-    } else if (kind == MethodKind::sample_moments) {
+    } else if (kind == MethodKind::sample_moments && tilted.empty()) {
       runs[row].tilted = sample_moments(cohort, row, means[row], settings);
     } else {
       runs[row].tilted = std::move(tilted[row]);

@@ -18,9 +18,12 @@
 
 namespace fedep {
 
+namespace detail {
+
+// Every row's ν after its last batch.
 template <Storage V>
-std::vector<Gaussian<V>> ngvi(Cohort<V>& cohort, const std::vector<V>& means,
-                              const InferenceSettings& settings) {
+std::vector<V> running_fisher_by_steps(Cohort<V>& cohort, const std::vector<V>& means,
+                                       const InferenceSettings& settings) {
   using Scalar = typename V::Scalar;
   const std::size_t rows = cohort.clients();
   std::vector<V> nu, prior, lambda;
@@ -33,11 +36,12 @@ std::vector<Gaussian<V>> ngvi(Cohort<V>& cohort, const std::vector<V>& means,
     batches = std::max(batches, cohort.fisher_batches(row, settings.epochs));
   }
   for (int t = 0; t < batches; ++t) {
-    std::vector<V> fisher;
+    std::vector<V> fisher, root;
+    for (std::size_t row = 0; row < rows; ++row) root.push_back(sqrt(lambda[row]));
     for (int draw = 0; draw < settings.samples; ++draw) {
       std::vector<V> theta;
       for (std::size_t row = 0; row < rows; ++row) {
-        theta.push_back(means[row] + cohort.noise(row, t, draw) / sqrt(lambda[row]));
+        theta.push_back(cohort.draw_weights(row, t, draw, means[row], root[row]));
       }
       std::vector<V> squares = cohort.squared_gradients(theta, t, settings.epochs, draw);
       for (std::size_t row = 0; row < rows; ++row) {
@@ -56,8 +60,20 @@ std::vector<Gaussian<V>> ngvi(Cohort<V>& cohort, const std::vector<V>& means,
       lambda[row] = Scalar(cohort.examples(row)) * nu[row] + prior[row];
     }
   }
+  return nu;
+}
+
+}  // namespace detail
+
+// `means` are the cohort's.
+template <Storage V>
+std::vector<Gaussian<V>> ngvi(Cohort<V>& cohort, const std::vector<V>& means,
+                              const InferenceSettings& settings) {
+  using Scalar = typename V::Scalar;
+  std::vector<V> nu = cohort.running_fisher(settings);
+  if (nu.empty()) nu = detail::running_fisher_by_steps(cohort, means, settings);
   std::vector<Gaussian<V>> tilted;
-  for (std::size_t row = 0; row < rows; ++row) {
+  for (std::size_t row = 0; row < cohort.clients(); ++row) {
     const Scalar n = Scalar(cohort.examples(row));
     const V local = Scalar(settings.scale) * (n * nu[row] + Scalar(cohort.weight_decay()) * n);
     tilted.push_back(from_mean(means[row], cohort.cavity(row).lambda_full() + local));

@@ -124,8 +124,8 @@ class TorchscriptModel final : public Model {
     std::vector<std::pair<Tensor, Tensor>> buffers;
     for (const Tensor& buffer : module_.buffers()) buffers.emplace_back(buffer, buffer.clone());
     const std::lock_guard lock(generator_mutex());
-    torch::manual_seed(1);
     module_.train();
+    random_ = draws(input);
     const Tensor first = call(input);
     if (first.dim() != 2 || first.size(0) != 2 || first.size(1) != std::int64_t(data_.outputs) ||
         first.scalar_type() != torch::kFloat) {
@@ -142,8 +142,20 @@ class TorchscriptModel final : public Model {
             path_));
       }
     }
-    torch::manual_seed(2);
-    random_ = !torch::equal(first, call(input));
+    module_.eval();
+    if (draws(input)) {
+      throw InputError(fmt::format(
+          "model torchscript: {}: forward must draw no random numbers in eval mode, but does",
+          path_));
+    }
+  }
+
+  // Whether a forward pass takes numbers from torch's generator.
+  bool draws(const Tensor& input) {
+    const at::Generator& generator = at::detail::getDefaultCPUGenerator();
+    const Tensor before = generator.get_state();
+    call(input);
+    return !torch::equal(before, generator.get_state());
   }
 
   Tensor call(const Tensor& input) {

@@ -4,10 +4,14 @@
 // Its forward takes float images or rows [n, features...] in the data's shape and gives logits
 // [n, outputs]. The weights are its parameters, in the module's order; initial weights are those in
 // the file, whatever the seed. Modules whose training changes more than parameters (running means
-// of batch norm) are refused: such state would be lost between a client and the server.
+// of batch norm) are refused: such state would be lost between a client and the server. So are those
+// that draw random numbers in eval mode. Dropout in training is seeded from its address; torch has
+// one generator for the whole process, so such forward passes take turns.
 #pragma once
 
+#include <filesystem>
 #include <memory>
+#include <span>
 
 #include "fedep/config/recipe.h"
 #include "fedep/data/dataset.h"
@@ -16,5 +20,12 @@
 namespace fedep {
 
 std::unique_ptr<Model> make_torchscript(const ModelSettings& settings, const DatasetInfo& data);
+
+// Writes a module that computes the model's logits at these weights, for torch.jit.load in Python or
+// torch::jit::load. Of a torchscript model: the file at settings.path with other parameters. Built-in
+// models are written out in TorchScript; theirs take rows, or images [n, height, width, channels],
+// and have the layout's names. Throws InputError if the layout is not the model's.
+void save_torchscript(const ModelSettings& settings, const Layout& layout,
+                      std::span<const float> theta, const std::filesystem::path& path);
 
 }  // namespace fedep

@@ -104,6 +104,31 @@ TEST(Torchscript, DrawsDropoutFromItsAddress) {
   EXPECT_NE(a, plain);
 }
 
+TEST(Torchscript, SeedsDropoutHoweverRareItIs) {
+  // A trial run would seldom see a difference.
+  const SavedModule module(
+      "def forward(self, x):\n  return torch.dropout(x, 0.001, self.training).matmul(self.weight) "
+      "+ self.bias\n");
+  const auto model = make_torchscript(module.settings(), data_of());
+  std::vector<float> theta(model->size());
+  model->initialise(1, theta);
+  Batch batch;
+  batch.size = 2000;
+  batch.dense.assign(batch.size * std::size_t(kFeatures), 1.0f);
+  std::vector<float> a(batch.size * std::size_t(kOutputs)), b(a.size());
+  const Address address{.seed = 1, .purpose = Purpose::dropout};
+  model->logits(theta, batch, {.dropout = &address}, a);
+  model->logits(theta, batch, {.dropout = &address}, b);
+  EXPECT_EQ(a, b);
+}
+
+TEST(Torchscript, RefusesRandomPredictions) {
+  const SavedModule module(
+      "def forward(self, x):\n  return torch.dropout(x, 0.5, True).matmul(self.weight) + "
+      "self.bias\n");
+  EXPECT_THROW(make_torchscript(module.settings(), data_of()), InputError);
+}
+
 TEST(Torchscript, RefusesBuffersThatTrainingChanges) {
   const SavedModule module(
       "def forward(self, x):\n  self.count.add_(1.0)\n  return x.matmul(self.weight) + "

@@ -5,17 +5,10 @@
 namespace fedep {
 namespace {
 
-constexpr double kShrink = 0.8;  // as EP implementations for hierarchical models do (Vehtari+20)
-constexpr double kSmallestScale = 1e-6;
-
 bool improper(float lambda) { return !(lambda > 0) || !std::isfinite(lambda); }
 
-Message blend(const Message& before, const Message& after, double scale) {
-  return product(before, power(quotient(after, before), float(scale)));
-}
+}  // namespace
 
-// Precisions below the floor are raised to it. A positive one keeps its mean, an improper one gets
-// the mean that `before` had there (0 if it had none).
 void raise_to_floor(const Message& before, Message& after, float floor) {
   const auto mean_before = [&](std::size_t i) {
     const float lambda = before.isotropic() ? before.lambda_scalar() : before.lambda_vector()[i];
@@ -38,8 +31,6 @@ void raise_to_floor(const Message& before, Message& after, float floor) {
   }
 }
 
-}  // namespace
-
 std::size_t count_improper(const Message& before, const Message& after) {
   const std::span<const float> old = before.lambda_span(), now = after.lambda_span();
   std::size_t count = 0;
@@ -48,32 +39,6 @@ std::size_t count_improper(const Message& before, const Message& after) {
     count += improper(now[i]) && !still_unknown;
   }
   return after.isotropic() ? count * after.size() : count;
-}
-
-GuardOutcome guard(const GuardSettings& settings, const Message& before, Message& after) {
-  GuardOutcome outcome{.improper = count_improper(before, after)};
-  if (settings.mode == GuardMode::floor) raise_to_floor(before, after, float(settings.floor));
-  if (outcome.improper == 0) return outcome;
-  const Message wanted = after;
-  switch (settings.mode) {
-    case GuardMode::count:
-    case GuardMode::floor:
-      return outcome;
-    case GuardMode::back_off:
-      for (double scale = kShrink; scale >= kSmallestScale; scale *= kShrink) {
-        after = blend(before, wanted, scale);
-        if (count_improper(before, after) == 0) {
-          outcome.scale = scale;
-          return outcome;
-        }
-      }
-      [[fallthrough]];
-    case GuardMode::skip:
-      after = before;
-      outcome.scale = 0;
-      outcome.skipped = true;
-  }
-  return outcome;
 }
 
 }  // namespace fedep

@@ -26,8 +26,41 @@ struct GuardOutcome {
 // after) does not count.
 std::size_t count_improper(const Message& before, const Message& after);
 
+// Precisions below the floor are raised to it. A positive one keeps its mean, an improper one gets
+// the mean that `before` had there (0 if it had none).
+void raise_to_floor(const Message& before, Message& after, float floor);
+
 // Changes `after` if the mode asks for it. back_off tries scale = 0.8, 0.64, … down to 1e-6 and
-// then gives up: then, and always in mode skip, `after` becomes `before`.
-GuardOutcome guard(const GuardSettings& settings, const Message& before, Message& after);
+// then gives up: then, and always in mode skip, `after` becomes `before`. Other storages bring the
+// two functions above.
+template <Storage V>
+GuardOutcome guard(const GuardSettings& settings, const Gaussian<V>& before, Gaussian<V>& after) {
+  constexpr double kShrink = 0.8;  // as EP implementations for hierarchical models do (Vehtari+20)
+  constexpr double kSmallestScale = 1e-6;
+  GuardOutcome outcome{.improper = count_improper(before, after)};
+  if (settings.mode == GuardMode::floor) raise_to_floor(before, after, float(settings.floor));
+  if (outcome.improper == 0) return outcome;
+  switch (settings.mode) {
+    case GuardMode::count:
+    case GuardMode::floor:
+      return outcome;
+    case GuardMode::back_off: {
+      const Gaussian<V> wanted = after;
+      for (double scale = kShrink; scale >= kSmallestScale; scale *= kShrink) {
+        after = product(before, power(quotient(wanted, before), typename V::Scalar(scale)));
+        if (count_improper(before, after) == 0) {
+          outcome.scale = scale;
+          return outcome;
+        }
+      }
+      [[fallthrough]];
+    }
+    case GuardMode::skip:
+      after = before;
+      outcome.scale = 0;
+      outcome.skipped = true;
+  }
+  return outcome;
+}
 
 }  // namespace fedep

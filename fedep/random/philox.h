@@ -12,18 +12,20 @@ namespace fedep {
 using PhiloxCounter = std::array<std::uint32_t, 4>;
 using PhiloxKey = std::array<std::uint32_t, 2>;
 
+inline constexpr int kPhiloxRounds = 10;
+inline constexpr std::uint64_t kPhiloxMultiplier0 = 0xD2511F53;
+inline constexpr std::uint64_t kPhiloxMultiplier1 = 0xCD9E8D57;
+inline constexpr std::uint32_t kPhiloxWeyl0 = 0x9E3779B9;  // what a key grows by in a round
+inline constexpr std::uint32_t kPhiloxWeyl1 = 0xBB67AE85;
+
 constexpr PhiloxCounter philox(PhiloxCounter counter, PhiloxKey key) {
-  constexpr std::uint64_t kMultiplier0 = 0xD2511F53;
-  constexpr std::uint64_t kMultiplier1 = 0xCD9E8D57;
-  constexpr std::uint32_t kWeyl0 = 0x9E3779B9;
-  constexpr std::uint32_t kWeyl1 = 0xBB67AE85;
-  for (int round = 0; round < 10; ++round) {
-    const std::uint64_t a = kMultiplier0 * counter[0];
-    const std::uint64_t b = kMultiplier1 * counter[2];
+  for (int round = 0; round < kPhiloxRounds; ++round) {
+    const std::uint64_t a = kPhiloxMultiplier0 * counter[0];
+    const std::uint64_t b = kPhiloxMultiplier1 * counter[2];
     counter = {std::uint32_t(b >> 32) ^ counter[1] ^ key[0], std::uint32_t(b),
                std::uint32_t(a >> 32) ^ counter[3] ^ key[1], std::uint32_t(a)};
-    key[0] += kWeyl0;
-    key[1] += kWeyl1;
+    key[0] += kPhiloxWeyl0;
+    key[1] += kPhiloxWeyl1;
   }
   return counter;
 }

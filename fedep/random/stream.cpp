@@ -1,7 +1,6 @@
 #include "fedep/random/stream.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numbers>
 #include <numeric>
@@ -83,30 +82,6 @@ void fill_uniform(const Address& address, std::span<float> out) {
   for (std::size_t i = 0; i < out.size(); i += 4) {
     const PhiloxCounter words = stream.block(i / 4);
     for (std::size_t j = 0; j < 4 && i + j < out.size(); ++j) out[i + j] = unit_float(words[j]);
-  }
-}
-
-void fill_normal(const Address& address, std::span<float> out) {
-  // Words of many blocks first, word by word, so that the transform's loop vectorises.
-  constexpr std::size_t kBlocks = 64;
-  const Stream stream(address);
-  std::array<std::array<std::uint32_t, kBlocks>, 4> words;
-  std::array<float, 4 * kBlocks> normals;
-  for (std::size_t begin = 0; begin < out.size(); begin += normals.size()) {
-    for (std::size_t i = 0; i < kBlocks; ++i) {
-      const PhiloxCounter block = stream.block(begin / 4 + i);
-      for (std::size_t j = 0; j < 4; ++j) words[j][i] = block[j];
-    }
-    for (std::size_t i = 0; i < kBlocks; ++i) {
-      const auto [a, b] = box_muller(words[0][i], words[1][i]);
-      const auto [c, d] = box_muller(words[2][i], words[3][i]);
-      normals[4 * i] = a;
-      normals[4 * i + 1] = b;
-      normals[4 * i + 2] = c;
-      normals[4 * i + 3] = d;
-    }
-    const std::size_t count = std::min(normals.size(), out.size() - begin);
-    std::copy_n(normals.begin(), count, out.begin() + std::ptrdiff_t(begin));
   }
 }
 

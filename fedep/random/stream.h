@@ -31,6 +31,7 @@ enum class Purpose : std::uint32_t {
   synthetic_data = 10,
   toy = 11,
   test = 12,
+  evaluation = 13,  // which held-out examples a round is scored on
 };
 
 struct Address {
@@ -60,6 +61,7 @@ class Stream {
   std::uint64_t below(std::uint64_t bound);  // uniform in [0, bound), without bias; bound > 0
 
   PhiloxCounter block(std::uint64_t index) const;
+  PhiloxKey key() const { return key_; }  // for whoever computes blocks elsewhere
 
  private:
   PhiloxKey key_;
@@ -73,9 +75,9 @@ class Stream {
 };
 
 // out[4i .. 4i+3] come from block i of the address: float uniforms in (0, 1), and Box-Muller
-// normals of them.
+// normals of them. Normals may also begin at number `first`, a multiple of 4.
 void fill_uniform(const Address& address, std::span<float> out);
-void fill_normal(const Address& address, std::span<float> out);
+void fill_normal(const Address& address, std::span<float> out, std::uint64_t first = 0);
 // A normal truncated to ±2 standard deviations (redrawn, not clipped), of unit scale before
 // truncation.
 void fill_truncated_normal(const Address& address, std::span<float> out);

@@ -97,6 +97,26 @@ TEST(FillNormal, IsStandardNormalAndAPrefixOfItself) {
   expect_standard_normal({all.begin(), all.end()});
 }
 
+// The transform of each block on its own is the definition; widths of vectors may not change a bit.
+TEST(FillNormal, HasTheBitsOfItsBlocksWhereverItBegins) {
+  const Address address{
+      .seed = 9, .purpose = Purpose::posterior, .round = 7, .client = 3, .step = 5};
+  const std::uint64_t far = 4 * ((std::uint64_t(1) << 32) - 8);  // blocks pass 2^32
+  for (const std::uint64_t first :
+       {std::uint64_t(0), std::uint64_t(1024), std::uint64_t(12), far}) {
+    std::vector<float> x(777);
+    fill_normal(address, x, first);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const PhiloxCounter words = Stream(address).block((first + i) / 4);
+      const std::size_t word = i % 4 & 2;
+      const NormalPair pair = box_muller(words[word], words[word + 1]);
+      ASSERT_EQ(x[i], i % 2 == 0 ? pair.first : pair.second) << first << " " << i;
+    }
+  }
+  std::vector<float> x(4);
+  EXPECT_THROW(fill_normal(address, x, 2), std::invalid_argument);
+}
+
 TEST(BoxMuller, ItsSeriesAgreeWithTheMathematicalFunctions) {
   for (std::uint32_t i = 0; i < 100000; ++i) {
     const float u = unit_float(i * 42949u);

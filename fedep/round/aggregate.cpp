@@ -1,14 +1,26 @@
 #include "fedep/round/aggregate.h"
 
+#include <algorithm>
+
 #include "fedep/message/check.h"
 
 namespace fedep {
 namespace {
 
 bool all_within(const std::vector<std::int64_t>& units, std::int64_t limit) {
-  bool within = true;
-  for (const std::int64_t unit : units) within &= unit <= limit && unit >= -limit;
-  return within;
+  // A sum of two legal numbers must not reach the sign.
+  if (limit >= std::int64_t(1) << 62) {
+    return std::all_of(units.begin(), units.end(),
+                       [=](std::int64_t unit) { return unit <= limit && unit >= -limit; });
+  }
+  // A unit beyond either limit makes one of two sums negative; where one wraps round, the other one
+  // does not. No comparison of 64 bits, so the loop vectorises everywhere.
+  std::uint64_t signs = 0;
+  const std::uint64_t most = std::uint64_t(limit);
+  for (const std::int64_t unit : units) {
+    signs |= (most + std::uint64_t(unit)) | (most - std::uint64_t(unit));
+  }
+  return signs >> 63 == 0;
 }
 
 void add_to(std::vector<std::int64_t>& sum, const std::vector<std::int64_t>& units) {

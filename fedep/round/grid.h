@@ -51,12 +51,22 @@ struct GridChoice {
   int bits = 64;
 };
 
+// Largest magnitudes in a message; NaN are passed over.
+struct Magnitudes {
+  double eta = 0;
+  double lambda = 0;
+};
+Magnitudes magnitudes(const Message& message);
+
 // From the clip norm where there is one, else from the last aggregate (before the first: from q)
 // with headroom.
+Grid choose_grid(const GridState& state, const GridChoice& choice, const Magnitudes& global);
 Grid choose_grid(const GridState& state, const GridChoice& choice, const Message& global);
 
 // The state after a round whose aggregate was `total` and in which `refused` deltas were outside
 // the grid.
+GridState next_grid_state(const GridState& state, const Magnitudes& total, std::size_t refused,
+                          int bits);
 GridState next_grid_state(const GridState& state, const Message& total, std::size_t refused,
                           int bits);
 

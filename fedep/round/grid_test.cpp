@@ -133,6 +133,32 @@ TEST(Grid, RoundsToTheNearestUnitAndTiesToEven) {
   EXPECT_EQ(rounded->eta, expected);
 }
 
+// Many small numbers go another way than a few or large ones; each rounds as it does by itself.
+TEST(Grid, RoundsANumberTheSameWhateverIsBesideIt) {
+  const Grid grid{
+      .eta_exponent = 0, .lambda_exponent = 0, .bits = 64, .limit = std::int64_t(1) << 60};
+  HostVector<float> values(1000);
+  fill_normal({.seed = 8}, values.span());
+  for (std::size_t i = 0; i < 300; ++i) values[i] = std::ldexp(values[i], int(i % 56));
+  values[700] = 2.5f;
+  values[701] = -1.5f;
+  values[702] = 0x1p50f;
+  values[900] = -0x1p52f;  // its neighbours cannot go the fast way with it
+  for (const double scale : {1.0, 0.37, 2.9}) {
+    const auto together = to_grid(grid, Message(values, 0.0f), scale);
+    ASSERT_TRUE(together.has_value());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const auto alone = to_grid(grid, Message(HostVector<float>{values[i]}, 0.0f), scale);
+      ASSERT_TRUE(alone.has_value());
+      EXPECT_EQ(together->eta[i], alone->eta[0]) << i;
+    }
+  }
+  for (const float bad : {NAN, -INFINITY, 0x1p62f}) {
+    values[500] = bad;
+    EXPECT_FALSE(to_grid(grid, Message(values, 0.0f), 1.0).has_value());
+  }
+}
+
 TEST(Grid, FromAClipNormLetsEveryClippedDeltaThrough) {
   for (const double clip : {1e-6, 0.7, 1.0, 100.0, 6500.0, 1e9}) {
     for (const double scale : {1.0, 0.05, 1.0 / 3}) {

@@ -13,7 +13,7 @@ std::vector<Phase> plan_phases(const Recipe& recipe,
     const Algorithm& algorithm = find_algorithm(settings.algorithm);
     const InferenceSettings inference = settings.inference.value_or(InferenceSettings{});
     if (!algorithm.point_estimate && inference.name.empty()) {
-      throw InputError(fmt::format("phase {}: {} needs phase.inference.name, but there is none",
+      throw InputError(fmt::format("phase.{}.inference.name is missing: {} needs one",
                                    phases.size(), algorithm.name));
     }
     const ServerSettings& server = recipe.server;

@@ -1,5 +1,6 @@
 #include "fedep/round/phase.h"
 
+#include <optional>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -69,11 +70,23 @@ TEST(PlanPhases, LetARecipeOverruleTheAlgorithm) {
   EXPECT_EQ(phase.factor_optimizer, (OptimizerSettings{.lr = 0.25}));
 }
 
+TEST(PlanPhases, NeedAnInferenceMethodOnlyWhereADistributionIsInferred) {
+  Recipe recipe = two_phases();
+  recipe.phases[0].inference = InferenceSettings{.rho = 0.25};
+  EXPECT_EQ(plan_phases(recipe, diagonal_if_exact)[0].delta.rho, 0.25);
+  for (const auto& nameless : {std::optional<InferenceSettings>(), {InferenceSettings{}}}) {
+    recipe.phases[1].inference = nameless;
+    try {
+      plan_phases(recipe, diagonal_if_exact);
+      FAIL();
+    } catch (const InputError& error) {
+      EXPECT_EQ(std::string(error.what()), "phase.1.inference.name is missing: fed_ep needs one");
+    }
+  }
+}
+
 TEST(PlanPhases, SayWhatIsMissingOrWrong) {
   Recipe recipe = two_phases();
-  recipe.phases[1].inference.reset();
-  EXPECT_THROW(plan_phases(recipe, diagonal_if_exact), InputError);
-  recipe = two_phases();
   recipe.phases[0].algorithm = "fed_agv";
   try {
     plan_phases(recipe, diagonal_if_exact);

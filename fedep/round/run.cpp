@@ -32,7 +32,8 @@ class Keeper {
 
   void write(const ServerState& state, const Phase& phase) {
     if (parts_.directory == nullptr) return;
-    SiteManifest sites = phase.stateful() ? parts_.sites.save() : SiteManifest{};
+    const bool factors = phase.stateful() && parts_.recipe.checkpoint.factors;
+    SiteManifest sites = factors ? parts_.sites.save() : SiteManifest{};
     write_checkpoint(parts_.directory->checkpoint(state.round),
                      {state, sites, recipe_, slot_names(phase.server_optimizer)}, parts_.layout);
     manifests_.insert_or_assign(state.round, std::move(sites));
@@ -75,6 +76,17 @@ std::int64_t phase_of(const std::vector<Phase>& phases, std::int64_t round) {
   return index;
 }
 
+// A checkpoint in the middle of a stateful phase is of no use without the clients' factors.
+void check_factors_are_there(const RunParts& parts, const ServerState& state) {
+  if (parts.recipe.checkpoint.factors || state.round == parts.phases.back().end_round()) return;
+  const Phase& phase = parts.phases[std::size_t(phase_of(parts.phases, state.round))];
+  if (!phase.stateful() || state.round == phase.first_round) return;
+  throw InputError(
+      fmt::format("round {} of {} cannot be resumed: checkpoint.factors is false, so the clients' "
+                  "factors were not kept",
+                  state.round, phase.algorithm->name));
+}
+
 }  // namespace
 
 RunResult play_run(const RunParts& parts, HostVector<float> initial, const Json& header,
@@ -93,6 +105,10 @@ RunResult play_run(const RunParts& parts, HostVector<float> initial, const Json&
   }
   ServerState& state = result.state;
   const std::int64_t rounds = parts.phases.back().end_round();
+  const auto bring_home = [&] {
+    if (hooks.bring_home) hooks.bring_home(state);
+  };
+  if (resume) check_factors_are_there(parts, state);
   // A run that was over already still says how it ended.
   if (state.round == rounds) result.metrics = hooks.evaluate(state, true);
   const auto start = std::chrono::steady_clock::now();
@@ -100,6 +116,7 @@ RunResult play_run(const RunParts& parts, HostVector<float> initial, const Json&
     const std::int64_t index = phase_of(parts.phases, state.round);
     const Phase& phase = parts.phases[std::size_t(index)];
     if (state.phase != index) {
+      bring_home();
       state = begin_phase(std::move(state), phase, index, parts.population);
       parts.sites.clear();
     }
@@ -110,7 +127,9 @@ RunResult play_run(const RunParts& parts, HostVector<float> initial, const Json&
                        .numbers = {},
                        .seconds = 0,
                        .metrics = {}};
-    report.numbers = play_round(state, phase, parts.recipe.seed, parts.population, parts.executor);
+    report.numbers =
+        hooks.play ? hooks.play(state, phase)
+                   : play_round(state, phase, parts.recipe.seed, parts.population, parts.executor);
     const bool stop = hooks.stop_requested && hooks.stop_requested();
     if (due(parts.recipe.evaluate.every, state.round, rounds)) {
       report.metrics = hooks.evaluate(state, state.round == rounds);
@@ -121,13 +140,18 @@ RunResult play_run(const RunParts& parts, HostVector<float> initial, const Json&
       log->write(
           round_line(report.round, report.phase, report.numbers, report.seconds, report.metrics));
     }
-    if (stop || due(parts.recipe.checkpoint.every, state.round, rounds)) keeper.write(state, phase);
+    if (stop || due(parts.recipe.checkpoint.every, state.round, rounds)) {
+      bring_home();
+      keeper.write(state, phase);
+    }
     if (hooks.watch) hooks.watch(report);
     if (stop && state.round < rounds) {
+      bring_home();
       result.end = RunEnd::interrupted;
       return result;
     }
   }
+  bring_home();
   if (log) {
     Json line{{"kind", "end"}, {"rounds", state.round}, {"seconds", seconds_since(start)}};
     log->write(line);

@@ -39,6 +39,11 @@ struct RunHooks {
   std::function<Metrics(const ServerState&, bool last)> evaluate;
   std::function<void(const RoundReport&)> watch;  // may be empty
   std::function<bool()> stop_requested;           // asked between rounds; may be empty
+  // Where the server's state lives elsewhere (on a GPU): `play` plays a round there instead of
+  // play_round() and moves state.round on; `bring_home` makes `state` what that place holds, before
+  // anybody here reads its messages. Both or neither.
+  std::function<RoundNumbers(ServerState&, const Phase&)> play = {};
+  std::function<void(ServerState&)> bring_home = {};
 };
 
 // Everything the rounds need; what is referred to must outlive the run.

@@ -1,6 +1,7 @@
 #include "fedep/round/visit.h"
 
 #include <cmath>
+#include <limits>
 
 #include "fedep/algorithm/cavity.h"
 #include "fedep/message/check.h"
@@ -19,10 +20,37 @@ SiteState unvisited_state(const RoundTask& round, const ClientInfo& client) {
   return state;
 }
 
+// cavity() in one pass over memory instead of three where a share is taken out, with the same bits.
+Message cavity_of(const RoundTask& round, const Message& factor, double share) {
+  if (round.phase.cavity != CavityKind::share || round.prior.family() != round.global.family()) {
+    return cavity(round.phase.cavity, round.global, round.prior, factor, share);
+  }
+  check_in("cavity", "share", share, 0, 1);
+  Message out = round.global;
+  const auto take_out = [part = float(share)](std::span<const float> prior, std::span<float> q) {
+    for (std::size_t i = 0; i < q.size(); ++i) q[i] -= part * (q[i] - prior[i]);
+  };
+  take_out(round.prior.eta().span(), out.eta().span());
+  take_out(round.prior.lambda_span(), out.lambda_span());
+  return out;
+}
+
+// Whether the guard has nothing to count or to change, found out in one pass.
+bool is_in_order(const GuardSettings& settings, const Message& cavity) {
+  const float least = settings.mode == GuardMode::floor ? float(settings.floor) : 0.0f;
+  const float most = std::numeric_limits<float>::max();
+  unsigned wrong = 0;  // no early end and no bool, so that the loop vectorises
+  for (const float x : cavity.lambda_span()) {
+    wrong |= unsigned(!(x > 0)) | unsigned(!(x >= least)) | unsigned(!(x <= most));
+  }
+  return wrong == 0;
+}
+
 void guard_cavity(PreparedVisit& prepared) {
   const RoundTask& round = prepared.visit.round;
   const bool may_be_flat = round.phase.cavity == CavityKind::flat;
   if (round.phase.algorithm->point_estimate || may_be_flat) return;
+  if (is_in_order(round.phase.guard, prepared.visit.cavity)) return;
   // The very first cavities of a flat start are flat and meant to be.
   if (!is_proper(round.global)) return;
   prepared.numbers.improper_cavity = count_improper(round.global, prepared.visit.cavity);
@@ -47,7 +75,7 @@ PreparedVisit prepare_visit(const RoundTask& round, const ClientTask& task,
     if (!prepared.site) prepared.site = unvisited_state(round, client);
   }
   const Message& factor = prepared.site ? prepared.site->factor : round.global;
-  prepared.visit.cavity = cavity(round.phase.cavity, round.global, round.prior, factor, task.share);
+  prepared.visit.cavity = cavity_of(round, factor, task.share);
   guard_cavity(prepared);
   return prepared;
 }

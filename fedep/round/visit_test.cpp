@@ -6,6 +6,7 @@
 
 #include "fedep/message/error.h"
 #include "fedep/optim/clip.h"
+#include "fedep/random/stream.h"
 #include "fedep/round/gaussian_clients.h"
 
 namespace fedep {
@@ -69,6 +70,28 @@ TEST_F(Visits, GiveEachCavityItsMeaning) {
             quotient(global_, power(quotient(global_, prior_), 0.25f)));
   EXPECT_EQ(cavity_of(CavityKind::flat), flat_like(V(2), Family::diagonal));
   EXPECT_EQ(cavity_of(CavityKind::whole), global_);
+}
+
+TEST_F(Visits, TakeOutAShareWithTheBitsOfItsDefinition) {
+  phase_.cavity = CavityKind::share;
+  constexpr std::size_t kSize = 1000;
+  V eta(kSize), lambda(kSize), prior(kSize);
+  fill_normal({.seed = 3, .step = 1}, eta.span());
+  fill_normal({.seed = 3, .step = 2}, lambda.span());
+  fill_normal({.seed = 3, .step = 3}, prior.span());
+  for (const double share : {0.0, 0.013, 0.7, 1.0}) {
+    for (const Message& q : {Message(eta, lambda * lambda), Message(eta, 3.7f)}) {
+      for (const Message& p : {Message(prior, prior * prior), Message(prior, 0.3f)}) {
+        global_ = q;
+        prior_ = p;
+        const ClientTask task{.client = 0, .weight = 1, .share = share};
+        EXPECT_EQ(prepare_visit(round(), task, a(), sites_.get()).visit.cavity,
+                  quotient(q, power(quotient(q, p), float(share))));
+      }
+    }
+  }
+  const ClientTask too_much{.client = 0, .weight = 1, .share = 1.5};
+  EXPECT_THROW(prepare_visit(round(), too_much, a(), sites_.get()), InputError);
 }
 
 TEST_F(Visits, TakeAClientNeverSeenForItsPartOfTheStart) {

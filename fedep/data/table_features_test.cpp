@@ -1,0 +1,117 @@
+#include "fedep/data/table_features.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fedep/data/tabular.h"
+#include "fedep/data/test_files.h"
+#include "fedep/message/error.h"
+
+namespace fedep {
+namespace {
+
+using testing::HasSubstr;
+
+DelimitedTable table_of(const std::string& text) { return parse_delimited(text, kCsv, "new.csv"); }
+
+const TableSpec kSpec{.client_column = "ward",
+                      .label_column = "died",
+                      .positive = {"yes"},
+                      .numbers = {"age", "sodium"},
+                      .categories = {"unit"},
+                      .missing_in = {{"sodium", {"0"}}}};
+
+std::unique_ptr<Dataset> wards() {
+  std::string text = "ward,died,age,sodium,unit\n";
+  for (int i = 0; i < 60; ++i) {
+    text += fmt::format("{},{},{},{},{}\n", i % 3 ? "A" : "B", i % 2 ? "yes" : "no", 20 + i,
+                        i % 7 ? 130 + i % 11 : 0, i % 5 ? "ICU" : "CCU");
+  }
+  return tabular_dataset(parse_delimited(text, kCsv, "wards.csv"), kSpec, {.name = "wards"});
+}
+
+std::string refusal(const std::string& text) {
+  const auto data = wards();
+  return message_of<InputError>([&] { encode_table(table_of(text), *data->info().table); });
+}
+
+TEST(TableFeatures, RowsThatComeLaterAreEncodedAsTrainingRowsWere) {
+  const auto data = wards();
+  const TableFeatures& features = *data->info().table;
+  std::string text = "age,unit,sodium\n";  // another order, neither client nor label
+  for (int i = 0; i < 60; ++i) {
+    text += fmt::format("{},{},{}\n", 20 + i, i % 5 ? "ICU" : "CCU", i % 7 ? 130 + i % 11 : 0);
+  }
+  const Batch all = encode_table(table_of(text), features);
+  ASSERT_EQ(all.size, 60u);
+  // Every held-out row of the data set is among them, bit by bit.
+  Batch test;
+  data->test_batch(0, data->test_size(), test);
+  const std::size_t width = data->info().feature_count();
+  for (std::size_t i = 0; i < test.size; ++i) {
+    const auto row = test.dense.begin() + long(i * width);
+    EXPECT_NE(std::search(all.dense.begin(), all.dense.end(), row, row + long(width)),
+              all.dense.end());
+  }
+}
+
+TEST(TableFeatures, ComeBackFromTheirFile) {
+  const auto data = wards();
+  const TableFeatures& features = *data->info().table;
+  EXPECT_EQ(parse_table_features(to_json(features), "f"), features);
+  const DatasetInfo info = info_of(features);
+  EXPECT_EQ(info.feature_names, data->info().feature_names);
+  EXPECT_EQ(info.features, data->info().features);
+  EXPECT_EQ(info.outputs, data->info().outputs);
+}
+
+TEST(TableFeatures, OneInTwentyHeldOutRowsIsFar) {
+  const auto data = wards();
+  const double far = data->info().table->far;
+  Batch test;
+  data->test_batch(0, data->test_size(), test);
+  const std::size_t width = data->info().feature_count();
+  std::size_t beyond = 0;
+  for (std::size_t i = 0; i < test.size; ++i) {
+    beyond += distance(std::span(test.dense).subspan(i * width, width)) > far;
+  }
+  EXPECT_LE(double(beyond), 0.05 * double(test.size));
+}
+
+TEST(TableFeatures, AQuantileIsTheSmallestValueThatThePartDoesNotExceed) {
+  EXPECT_EQ(quantile({4, 1, 3, 2}, 0.5), 2);
+  EXPECT_EQ(quantile({4, 1, 3, 2}, 0.95), 4);
+  EXPECT_EQ(quantile({4, 1, 3, 2}, 0), 1);
+  EXPECT_TRUE(std::isnan(quantile({}, 0.5)));
+}
+
+TEST(TableFeatures, MissingValuesAndNewCategoriesStandAtTheMean) {
+  const auto data = wards();
+  const DelimitedTable table = table_of("age,sodium,unit\n?,0,ICU\n?,NA,Ward 9\n");
+  const Batch rows = encode_table(table, *data->info().table);
+  EXPECT_EQ(rows.dense[0], 0.0f);
+  EXPECT_EQ(rows.dense[1], 0.0f);
+  EXPECT_NE(rows.dense[2], 0.0f);
+  EXPECT_EQ(rows.dense[5], 0.0f);
+  EXPECT_EQ(lines_with_new_categories(table, *data->info().table), (std::vector<std::size_t>{3}));
+}
+
+TEST(TableFeatures, WhatIsWrongIsNamedWithItsLine) {
+  EXPECT_THAT(refusal("age,unit\n1,ICU\n"), HasSubstr("new.csv: unknown column sodium"));
+  EXPECT_EQ(refusal("age,sodium,unit\n1,2,ICU\nold,3,ICU\n"),
+            "new.csv:3: column age must be a number, but is old");
+  EXPECT_THAT(refusal("age,sodium,unit\n1,2,ICU\n1,2\n"), HasSubstr("new.csv:3: record must"));
+  EXPECT_THAT(refusal("age,sodium,unit\n"), HasSubstr("only a header"));
+  for (const char* text : {"", "{}", "[1]", "{\"format\":\"fedep.features\",\"version\":1}"}) {
+    EXPECT_THROW(parse_table_features(text, "features.json"), InputError);
+  }
+}
+
+}  // namespace
+}  // namespace fedep

@@ -1,0 +1,89 @@
+#include "fedep/data/validation.h"
+
+#include <map>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "fedep/data/append_batch.h"
+#include "fedep/data/memory_dataset.h"
+#include "fedep/message/error.h"
+
+namespace fedep {
+namespace {
+
+// Example i has its number as only feature, value and label; clients have 10, 1 and 25 of them.
+std::unique_ptr<Dataset> numbered() {
+  const std::vector<std::size_t> sizes{10, 1, 25};
+  Batch rows;
+  ClientRows clients, test_clients;
+  for (std::size_t k = 0; k < sizes.size(); ++k) {
+    for (std::size_t i = 0; i < sizes[k]; ++i) {
+      rows.sparse.columns.push_back(std::uint32_t(rows.size));
+      rows.sparse.values.push_back(float(rows.size));
+      rows.sparse.offsets.push_back(std::uint32_t(rows.sparse.columns.size()));
+      rows.labels.push_back(std::int32_t(rows.size++));
+    }
+    clients.add("client-" + std::to_string(k), sizes[k]);
+  }
+  Batch test = rows_of(rows, 0, 1, 0);
+  test.labels[0] = 35;
+  test_clients.add("stranger", 1);
+  const DatasetInfo info{.name = "numbered",
+                         .features = {36},
+                         .sparse = true,
+                         .outputs = 36,
+                         .skipped_records = 0,
+                         .feature_names = {},
+                         .output_names = {}};
+  return memory_dataset(info, {clients, batch_rows(rows)}, {test_clients, batch_rows(test)});
+}
+
+std::map<std::string, std::set<std::int32_t>> training_labels(const Dataset& data) {
+  std::map<std::string, std::set<std::int32_t>> out;
+  for (std::size_t k = 0; k < data.clients().size(); ++k) {
+    std::vector<std::uint32_t> all;
+    for (std::uint32_t i = 0; i < data.clients()[k].second; ++i) all.push_back(i);
+    Batch batch;
+    data.train_batch(k, all, nullptr, batch);
+    out[data.clients()[k].first] = {batch.labels.begin(), batch.labels.end()};
+  }
+  return out;
+}
+
+TEST(ValidationDataset, PartsEveryClientsExamplesIntoTrainingAndValidation) {
+  const auto whole = numbered(), parted = validation_dataset(numbered(), 0.2);
+  const auto before = training_labels(*whole);
+  auto after = training_labels(*parted);
+  Batch held;
+  parted->test_batch(0, parted->test_size(), held);
+  ASSERT_EQ(held.size, 2u + 0u + 5u);  // of one example none is held out
+  for (std::size_t i = 0; i < held.size; ++i) {
+    auto& own = after[parted->test_clients()[parted->test_client(i)]];
+    EXPECT_TRUE(own.insert(held.labels[i]).second) << "an example is in both parts";
+  }
+  EXPECT_EQ(after, before);
+}
+
+TEST(ValidationDataset, GivesTheSameRowsInAnyPieces) {
+  const auto data = validation_dataset(numbered(), 0.2);
+  Batch all, pieces, piece;
+  data->test_batch(0, data->test_size(), all);
+  for (std::size_t i = 0; i < data->test_size(); ++i) {
+    data->test_batch(i, i + 1, piece);
+    EXPECT_EQ(piece.sparse.columns, std::vector{std::uint32_t(piece.labels[0])});
+    append(piece, pieces);
+  }
+  EXPECT_EQ(pieces, all);
+  EXPECT_EQ(rows_of(all, 2, 5, 36), rows_of(pieces, 2, 5, 36));
+}
+
+TEST(ValidationDataset, IsTheSameEveryTimeAndRefusesAPartThatIsNone) {
+  EXPECT_EQ(training_labels(*validation_dataset(numbered(), 0.2)),
+            training_labels(*validation_dataset(numbered(), 0.2)));
+  EXPECT_THROW(validation_dataset(numbered(), -0.1), InputError);
+  EXPECT_THROW(validation_dataset(numbered(), 1.5), InputError);
+}
+
+}  // namespace
+}  // namespace fedep
