@@ -12,6 +12,13 @@ find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 add_library(xxhash INTERFACE)
 target_include_directories(xxhash SYSTEM INTERFACE ${XXHASH_INCLUDE_DIR})
 
+# The server of `fedep run --watch`. Debian's is compiled, with options that its header must know too. Without it there is no
+# --watch.
+find_package(PkgConfig QUIET)
+if(PkgConfig_FOUND)
+  pkg_check_modules(CPP_HTTPLIB QUIET cpp-httplib)
+endif()
+
 # Files of data sets, and the matrix products of models.
 find_package(HDF5 REQUIRED COMPONENTS C)
 find_package(SQLite3 REQUIRED)
@@ -40,17 +47,22 @@ if(FEDEP_BUILD_BENCH)
 endif()
 
 if(FEDEP_WITH_CUDA)
-  if(NOT FEDEP_WITH_TORCH)
-    message(FATAL_ERROR "FEDEP_WITH_CUDA needs FEDEP_WITH_TORCH=ON")
+  # The runtime is linked statically: the program starts, and says what is missing, where there is no GPU.
+  if(NOT CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES 90)  # Hopper: H100, H200
   endif()
-  set(CMAKE_CUDA_STANDARD 17)
   enable_language(CUDA)
+  set(CMAKE_CUDA_STANDARD 17)
+  set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+  set(CMAKE_CUDA_EXTENSIONS OFF)
+  find_package(CUDAToolkit REQUIRED)
 endif()
 
 if(FEDEP_WITH_TORCH)
   find_package(Torch REQUIRED)
   # Older wheels of torch carry the old std::string; then all of us must.
   separate_arguments(torch_flags UNIX_COMMAND "${TORCH_CXX_FLAGS}")
+  list(REMOVE_ITEM torch_flags -D_GLIBCXX_USE_CXX11_ABI=1)  # the compiler's own; named, ccache would compile all files again
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:${torch_flags}>")
 
   # torch/torch.h takes many seconds to read: read once here, reused by every target with torch files.

@@ -23,9 +23,10 @@ LAYERS = {
     "model": "random message config data",
     "data": "random message config",
     "inference": "random message algorithm config model data round",
-    "sim": "random message algorithm optim metric config round model data inference",
+    "cuda": "random message algorithm optim config data model round",
+    "sim": "random message algorithm optim metric config round model data inference cuda",
     "net": "random message algorithm optim metric privacy config round",
-    "page": "message metric config round",
+    "page": "message algorithm metric config round",
 }
 
 # Unit tests may draw random messages, whatever their folder.
@@ -37,10 +38,11 @@ ABOVE = ["app", "bench", "example", "test"]
 # Pattern of an outside header -> the folders that may include it.
 OUTSIDE = {
     r"(torch|ATen|c10|caffe2)/": "model data inference sim app bench example test",
-    r"(cuda|cublas|cudnn|cub/|nvtx)": "sim",
+    r"(cuda|cublas|cudnn|cub/|nvtx|mma\.h)": "cuda sim bench",
     r"(grpc|grpcpp)/|grpc\+\+/": "net app",
     r"google/protobuf/": "net",
     r"CLI/": "app",
+    r"httplib\.h": "app",
     r"Eigen/": "message algorithm data inference sim app bench example test",
     r"toml\+\+/|toml\.hpp": "config",
     r"nlohmann/": "config metric round data sim net page app bench test",

@@ -12,6 +12,7 @@
 #include "fedep/message/gaussian.h"
 #include "fedep/model/model.h"
 #include "fedep/round/visit.h"
+#include "fedep/sim/label_tape.h"
 
 namespace fedep {
 
@@ -24,6 +25,7 @@ struct ChainSettings {
   bool keeps_variance = false;  // accumulate second moments too
   bool langevin = false;
   LabelSampler label_sampler = LabelSampler::model;
+  LabelTape* tape = nullptr;  // where labels drawn from the model are recorded; null: nowhere
 };
 
 // Throws InputError for a client optimizer that chains do not run.

@@ -1,22 +1,26 @@
 #include "fedep/sim/cpu_cohort.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "fedep/model/linear.h"
 #include "fedep/model/loss.h"
+#include "fedep/model/vector_width.h"
+#include "fedep/sim/fisher_pass.h"
+#include "fedep/sim/sparse_fisher.h"
 
 namespace fedep {
 namespace {
 
 using V = HostVector<float>;
 
-// Steps of the Fisher pass are addressed above those of any chain.
-constexpr std::size_t kFisherSteps = std::size_t(1) << 24;
-
 class CpuCohort final : public Cohort<V> {
  public:
   CpuCohort(Model& model, const std::vector<ChainInput>& inputs)
-      : model_(model), inputs_(inputs), fisher_(inputs.size()) {
+      : model_(model),
+        sparse_(dynamic_cast<SparseLinear*>(&model)),
+        inputs_(inputs),
+        fisher_(inputs.size()) {
     for (const ChainInput& input : inputs_) chains_.push_back(make_chain(model, input));
   }
 
@@ -56,9 +60,43 @@ class CpuCohort final : public Cohort<V> {
     return squares;
   }
 
+  // A sparse model's batches touch so few rows that whole vectors would be most of the work.
+  std::vector<V> fisher_sum(int epochs) override {
+    std::vector<V> sums;
+    for (std::size_t row = 0; sparse_ != nullptr && row < clients(); ++row) {
+      sums.push_back(sum_sparse_squares(*sparse_, inputs_[row], pass_of(row, epochs), mean(row)));
+    }
+    return sums;
+  }
+  std::vector<V> running_fisher(const InferenceSettings& inference) override {
+    std::vector<V> nu;
+    for (std::size_t row = 0; sparse_ != nullptr && row < clients(); ++row) {
+      nu.push_back(sparse_running_squares(*sparse_, inputs_[row], pass_of(row, inference.epochs),
+                                          mean(row), inference));
+    }
+    return nu;
+  }
+
   V noise(std::size_t row, int t, int draw) const override {
     V out(model_.size());
     fill_normal(address(row, Purpose::posterior, t, draw), out.span());
+    return out;
+  }
+
+  V draw_weights(std::size_t row, int t, int draw, const V& mean, const V& root) const override {
+    constexpr std::size_t kBlock = 2048;  // stays in the first cache
+    V out(mean.size());
+    const Address place = address(row, Purpose::posterior, t, draw);
+    for (std::size_t begin = 0; begin < out.size(); begin += kBlock) {
+      const std::size_t count = std::min(kBlock, out.size() - begin);
+      float* const x = out.span().data() + begin;
+      fill_normal(place, {x, count}, begin);
+      const float* const m = mean.span().data() + begin;
+      const float* const r = root.span().data() + begin;
+      at_full_width([=]() __attribute__((always_inline)) {
+        for (std::size_t i = 0; i < count; ++i) x[i] = m[i] + x[i] / r[i];
+      });
+    }
     return out;
   }
 
@@ -69,20 +107,16 @@ class CpuCohort final : public Cohort<V> {
   const ChainSettings& settings() const { return inputs_[0].settings; }
 
   Address address(std::size_t row, Purpose purpose, int t, int draw) const {
-    constexpr std::size_t kMostDraws = 256;
-    return visit_address(inputs_[row].visit, purpose,
-                         kFisherSteps + std::size_t(t) * kMostDraws + std::size_t(draw));
+    return visit_address(inputs_[row].visit, purpose, fisher_step(t, draw));
   }
 
-  // floor(epochs N_k / B') batches of B' = min(B, N_k): the reference's pass over pooled data.
   const Minibatches& pass_of(std::size_t row, int epochs) const {
     if (!fisher_[row] || fisher_[row]->epochs != epochs) {
-      const std::size_t n = inputs_[row].visit.client.examples;
-      const std::size_t batch = std::min(std::size_t(settings().client.batch), n);
       fisher_[row] = std::make_unique<Pass>(
           epochs,
-          Minibatches(visit_address(inputs_[row].visit, Purpose::shuffle, kFisherSteps), n,
-                      std::size_t(epochs), std::max<std::size_t>(batch, 1), Remainder::drop));
+          fisher_minibatches(visit_address(inputs_[row].visit, Purpose::shuffle, kFisherSteps),
+                             inputs_[row].visit.client.examples, epochs,
+                             std::size_t(settings().client.batch)));
     }
     return fisher_[row]->batches;
   }
@@ -90,10 +124,7 @@ class CpuCohort final : public Cohort<V> {
   void add_batch(std::size_t row, std::span<const float> theta,
                  std::span<const std::uint32_t> examples, int t, int draw,
                  std::span<float> squares) {
-    const ChainInput& input = inputs_[row];
-    const Address augmentation = address(row, Purpose::augment, t, 0);
-    input.data.train_batch(input.client, examples, settings().augment ? &augmentation : nullptr,
-                           batch_);
+    load_batch(row, examples, t);
     // The pass that draws labels and the one that differentiates have dropout masks of their own.
     const Address first = address(row, Purpose::dropout, t, 2 * draw);
     const Address second = address(row, Purpose::dropout, t, 2 * draw + 1);
@@ -102,15 +133,30 @@ class CpuCohort final : public Cohort<V> {
     DrawnTargets drawn =
         sample_labels(model_.target(), logits_, model_.outputs(),
                       address(row, Purpose::labels, t, draw), settings().label_sampler);
+    if (settings().tape != nullptr) {
+      settings().tape->record(address(row, Purpose::labels, t, draw), drawn.labels);
+    }
     if (!drawn.labels.empty()) batch_.labels = std::move(drawn.labels);
     if (!drawn.reals.empty()) batch_.reals = std::move(drawn.reals);
     const float mean = 1.0f / float(batch_.size);
-    if (auto* sparse = dynamic_cast<SparseLinear*>(&model_)) {
-      add_touched_rows(*sparse, theta, drawn.tag_targets, mean, squares);
+    if (sparse_ != nullptr) {
+      add_touched_rows(*sparse_, theta, drawn.tag_targets, mean, squares);
       return;
     }
     model_.add_squared_gradients(theta, batch_, {.dropout = &second}, drawn.tag_targets, squares);
     for (float& x : squares) x *= mean;
+  }
+
+  // Every draw of a step has the same examples, which need not be cropped and projected again. (Their
+  // labels are the last draw's.)
+  void load_batch(std::size_t row, std::span<const std::uint32_t> examples, int t) {
+    const Address augmentation = address(row, Purpose::augment, t, 0);
+    const std::vector<std::uint32_t> wanted(examples.begin(), examples.end());
+    if (loaded_ && loaded_->place == augmentation && loaded_->examples == wanted) return;
+    const ChainInput& input = inputs_[row];
+    input.data.train_batch(input.client, examples, settings().augment ? &augmentation : nullptr,
+                           batch_);
+    loaded_ = Loaded{augmentation, wanted};
   }
 
   // The same for a model whose batch touches few rows of W: all others stay as they are.
@@ -132,11 +178,18 @@ class CpuCohort final : public Cohort<V> {
     Minibatches batches;
   };
 
+  struct Loaded {
+    Address place;  // of its augmentation: names round, client and step
+    std::vector<std::uint32_t> examples;
+  };
+
   Model& model_;
+  SparseLinear* sparse_;  // the model, if it is one; else null
   std::vector<ChainInput> inputs_;
   std::vector<std::unique_ptr<Chain>> chains_;
   mutable std::vector<std::unique_ptr<Pass>> fisher_;  // made when first asked for
   Batch batch_;
+  std::optional<Loaded> loaded_;  // what batch_ holds
   std::vector<float> logits_;
   std::vector<std::uint32_t> touched_;  // rows of a sparse model
   std::vector<float> block_;            // and their squared gradients

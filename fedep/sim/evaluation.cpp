@@ -2,39 +2,23 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
+#include "fedep/data/append_batch.h"
 #include "fedep/metric/probability.h"
 #include "fedep/random/stream.h"
 
 namespace fedep {
-namespace {
-
-// Rows [begin, end) of a batch.
-Batch rows_of(const Batch& batch, std::size_t begin, std::size_t end, std::size_t features) {
-  Batch out;
-  out.size = end - begin;
-  const auto cut = [&](const auto& from, auto& to, std::size_t width) {
-    if (!from.empty())
-      to.assign(from.begin() + long(begin * width), from.begin() + long(end * width));
-  };
-  cut(batch.dense, out.dense, features);
-  cut(batch.labels, out.labels, 1);
-  cut(batch.reals, out.reals, 1);
-  const auto cut_sparse = [&](const SparseRows& from, SparseRows& to) {
-    if (from.rows() < end) return;
-    const std::uint32_t first = from.offsets[begin], last = from.offsets[end];
-    to.offsets.clear();
-    for (std::size_t i = begin; i <= end; ++i) to.offsets.push_back(from.offsets[i] - first);
-    to.columns.assign(from.columns.begin() + first, from.columns.begin() + last);
-    if (!from.values.empty())
-      to.values.assign(from.values.begin() + first, from.values.begin() + last);
-  };
-  cut_sparse(batch.sparse, out.sparse);
-  cut_sparse(batch.tags, out.tags);
-  return out;
+std::vector<std::size_t> subsample(const Subsample& which, std::size_t all) {
+  if (which.examples == 0 || which.examples >= all) {
+    std::vector<std::size_t> everyone(all);
+    std::iota(everyone.begin(), everyone.end(), std::size_t(0));
+    return everyone;
+  }
+  Stream stream(
+      {.seed = which.seed, .purpose = Purpose::evaluation, .round = std::uint32_t(which.round)});
+  return sample_without_replacement(stream, all, which.examples);
 }
-
-}  // namespace
 
 Evaluation::Evaluation(const Dataset& data, std::unique_ptr<Model> model,
                        const EvaluationMemory& memory)
@@ -77,18 +61,43 @@ Evaluation::Predictions Evaluation::predict(const std::vector<HostVector<float>>
   return out;
 }
 
-Metrics Evaluation::average_over(const std::vector<HostVector<float>>& thetas) {
+Batch Evaluation::gather(std::span<const std::size_t> examples) {
+  Batch out, one;
+  for (const std::size_t example : examples) {
+    if (cached_.empty()) {
+      data_.test_batch(example, example + 1, one);
+    } else {
+      const std::size_t row = example % chunk_;
+      one = rows_of(cached_[example / chunk_], row, row + 1, data_.info().feature_count());
+    }
+    append(one, out);
+  }
+  return out;
+}
+
+Metrics Evaluation::average_over(const std::vector<HostVector<float>>& thetas,
+                                 const Subsample& which) {
   const auto scores = make_scores(model_->target(), model_->outputs());
-  const std::size_t chunks = (data_.test_size() + chunk_ - 1) / chunk_;
-  for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
-    const Batch& examples = batch(chunk);
+  const auto score = [&](const Batch& examples) {
     const Predictions predictions = predict(thetas, examples);
     scores->add(predictions.mean, predictions.spread, examples);
+  };
+  if (which.examples > 0 && which.examples < data_.test_size()) {
+    const std::vector<std::size_t> chosen = subsample(which, data_.test_size());
+    for (std::size_t begin = 0; begin < chosen.size(); begin += chunk_) {
+      score(gather(std::span(chosen).subspan(begin, std::min(chunk_, chosen.size() - begin))));
+    }
+  } else {
+    const std::size_t chunks = (data_.test_size() + chunk_ - 1) / chunk_;
+    for (std::size_t chunk = 0; chunk < chunks; ++chunk) score(batch(chunk));
   }
+  reliability_ = scores->reliability();
   return scores->metrics();
 }
 
-Metrics Evaluation::at(const HostVector<float>& theta) { return average_over({theta}); }
+Metrics Evaluation::at(const HostVector<float>& theta, const Subsample& which) {
+  return average_over({theta}, which);
+}
 
 Metrics Evaluation::marginal(const Message& q, const MarginalDraws& draws) {
   std::vector<HostVector<float>> thetas;
@@ -101,7 +110,8 @@ Metrics Evaluation::marginal(const Message& q, const MarginalDraws& draws) {
                 noise.span());
     thetas.push_back(sample(q, noise));
   }
-  Metrics metrics = average_over(thetas);
+  Metrics metrics =
+      average_over(thetas, {.seed = draws.seed, .round = draws.round, .examples = draws.examples});
   for (auto& [name, value] : metrics) name += "_marginal";
   return metrics;
 }

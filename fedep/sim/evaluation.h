@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,10 +20,22 @@
 
 namespace fedep {
 
+// Which held-out examples a round is scored on: so many, drawn without replacement, anew for every
+// round. None asked for, or as many as there are: all of them.
+struct Subsample {
+  std::uint64_t seed = 1;
+  std::int64_t round = 0;
+  std::size_t examples = 0;
+};
+
+// Their indices, ascending.
+std::vector<std::size_t> subsample(const Subsample& which, std::size_t all);
+
 struct MarginalDraws {
   std::uint64_t seed = 1;
   std::int64_t round = 0;
   int samples = 10;
+  std::size_t examples = 0;  // as in Subsample, and the same ones
 };
 
 struct ClientMetrics {
@@ -41,20 +54,24 @@ class Evaluation {
   Evaluation(const Dataset& data, std::unique_ptr<Model> model,
              const EvaluationMemory& memory = {});
 
-  Metrics at(const HostVector<float>& theta);
+  Metrics at(const HostVector<float>& theta, const Subsample& which = {});
   // `q` must be proper. Names end in _marginal.
   Metrics marginal(const Message& q, const MarginalDraws& draws);
   // At theta, each test client by itself.
   std::vector<ClientMetrics> per_client(const HostVector<float>& theta);
+  // The bins behind the ECE that the latest at() or marginal() gave; none for targets without
+  // classes.
+  const std::vector<ReliabilityBin>& reliability() const { return reliability_; }
 
  private:
-  Metrics average_over(const std::vector<HostVector<float>>& thetas);
+  Metrics average_over(const std::vector<HostVector<float>>& thetas, const Subsample& which);
   struct Predictions {
     std::vector<double> mean;    // over the draws of the weights
     std::vector<double> spread;  // their variance; empty for one draw, and for probabilities
   };
   Predictions predict(const std::vector<HostVector<float>>& thetas, const Batch& batch);
   const Batch& batch(std::size_t chunk);
+  Batch gather(std::span<const std::size_t> examples);
 
   const Dataset& data_;
   std::unique_ptr<Model> model_;
@@ -62,6 +79,7 @@ class Evaluation {
   std::vector<Batch> cached_;  // all test batches, if they fit
   Batch scratch_;
   std::vector<float> logits_;
+  std::vector<ReliabilityBin> reliability_;  // of the latest at() or marginal()
 };
 
 }  // namespace fedep

@@ -1,6 +1,8 @@
 #include "fedep/sim/evaluation.h"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include <gtest/gtest.h>
@@ -218,6 +220,51 @@ TEST(Evaluation, PerClientAddsUpToTheWhole) {
   }
 }
 
+TEST(Subsample, HasSoManyExamplesAndNoneTwice) {
+  const std::vector<std::size_t> chosen = subsample({.seed = 3, .round = 8, .examples = 200}, 1221);
+  EXPECT_EQ(chosen.size(), 200u);
+  EXPECT_EQ(std::adjacent_find(chosen.begin(), chosen.end(), std::greater_equal()), chosen.end());
+  EXPECT_LT(chosen.back(), 1221u);
+}
+
+TEST(Subsample, IsAnotherForEveryRoundAndSeedAndAlwaysTheSame) {
+  const auto of = [](std::uint64_t seed, std::int64_t round) {
+    return subsample({.seed = seed, .round = round, .examples = 200}, 1221);
+  };
+  EXPECT_EQ(of(3, 8), of(3, 8));
+  EXPECT_NE(of(3, 8), of(3, 9));
+  EXPECT_NE(of(3, 8), of(4, 8));
+}
+
+TEST(Subsample, OfNoneOrOfMoreThanThereAreIsAll) {
+  for (const std::size_t examples : {0u, 4u, 5u, 1000u}) {
+    EXPECT_EQ(subsample({.examples = examples}, 4), (std::vector<std::size_t>{0, 1, 2, 3}));
+  }
+  EXPECT_EQ(subsample({.examples = 3}, 4).size(), 3u);
+  EXPECT_TRUE(subsample({.examples = 3}, 0).empty());
+}
+
+TEST(Evaluation, OfASubsampleIsTheAverageOverItAndNothingElse) {
+  const auto data = three_classes();
+  const V theta = some_weights(12, 1);
+  const Batch all = all_of(*data);
+  const auto p = probabilities_at(theta, all);
+  const Subsample which{.seed = 3, .round = 8, .examples = 700};
+  double nll = 0;
+  for (const std::size_t i : subsample(which, all.size)) {
+    nll -= std::log(p[i][std::size_t(all.labels[i])]) / 700;
+  }
+  for (const std::size_t bytes : {0u, 1u << 20}) {
+    Evaluation evaluation(*data, linear_for(*data), {.chunk = 100, .cache_bytes = bytes});
+    EXPECT_NEAR(value_of(evaluation.at(theta, which), "nll"), nll, 1e-6);
+    EXPECT_GT(std::abs(value_of(evaluation.at(theta), "nll") - nll), 1e-5);
+    const Metrics certain = evaluation.marginal(
+        from_mean(theta, 1e12f), {.seed = 3, .round = 8, .samples = 2, .examples = 700});
+    EXPECT_NEAR(value_of(certain, "nll_marginal"), nll, 1e-5);
+    EXPECT_EQ(evaluation.at(theta, {.examples = 5000}), evaluation.at(theta));
+  }
+}
+
 TEST(Evaluation, WithoutTestExamplesHasNoMetrics) {
   const auto data =
       open_synthetic({.name = "synthetic", .clients = 2, .dimension = 4, .test_fraction = 0}, 1);
@@ -225,6 +272,49 @@ TEST(Evaluation, WithoutTestExamplesHasNoMetrics) {
   Evaluation evaluation(*data, linear_for(*data));
   EXPECT_TRUE(std::isnan(value_of(evaluation.at(V(50)), "accuracy")));
   EXPECT_TRUE(evaluation.per_client(V(50)).empty());
+}
+
+TEST(LearningTask, ScoresAsManyExamplesAsItsRecipeSays) {
+  const std::string text = R"(
+    data = { name = "synthetic", clients = 4, dimension = 5, examples = 200 }
+    model = { name = "linear", initial_scale = 1.0 }
+    server = { clients_per_round = 2 }
+    phase = [{ algorithm = "fed_avg", rounds = 5 }]
+  )";
+  const auto scores = [&](const std::string& line, std::int64_t round) {
+    const Recipe recipe = parse_recipe(line + text);
+    const auto task = make_task(recipe, {});
+    ServerState state = initial_server_state(recipe.server, task->initial_weights());
+    state.round = round;
+    return task->evaluate(state, false);
+  };
+  const std::string part = "evaluate.examples = 40\n";
+  EXPECT_EQ(scores("", 1), scores("", 2));
+  EXPECT_EQ(scores(part, 1), scores(part, 1));
+  EXPECT_NE(scores(part, 1), scores(part, 2));
+  EXPECT_NE(scores(part, 1), scores("", 1));
+  EXPECT_EQ(scores("evaluate.examples = 100000\n", 1), scores("", 1));
+}
+
+TEST(LearningTask, ScoresTrainingExamplesThatItLeavesOutWhenItValidates) {
+  const auto recipe = [](const std::string& line) {
+    return parse_recipe(R"(
+      model = { name = "linear" }
+      server = { clients_per_round = 2 }
+      phase = [{ algorithm = "fed_avg", rounds = 5 }]
+      [data]
+      name = "synthetic"
+      clients = 4
+      examples = 200
+    )" + line);
+  };
+  const auto whole = make_task(recipe(""), {});
+  const auto part = make_task(recipe("validation_fraction = 0.25\n"), {});
+  ASSERT_EQ(part->population().size(), whole->population().size());
+  for (std::size_t k = 0; k < whole->population().size(); ++k) {
+    const double all = double(whole->population()[k].examples);
+    EXPECT_NEAR(double(part->population()[k].examples), 0.75 * all, 0.5);
+  }
 }
 
 TEST(LearningTask, MarginalisesWhenItIsDueAndThereIsAPosterior) {

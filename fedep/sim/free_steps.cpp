@@ -41,6 +41,47 @@ void advance_block(const SgdNumbers& numbers, std::size_t steps, Block* block) {
   });
 }
 
+// kBlock coordinates of travel(); no pointer but those of `end` may be null.
+void travel_block(const SgdNumbers& numbers, std::span<const FreeStretch> way,
+                  const RowPrior& prior, float decay, const float* start, const FreeEnd& end) {
+  const float mu = numbers.momentum, lr = numbers.lr, n = numbers.per_example;
+  const float *from_eta = prior.eta, *from_lambda = prior.lambda;
+  at_full_width([=]() __attribute__((always_inline)) {
+    Lanes theta[kGroups], m[kGroups]{}, sum[kGroups]{}, eta[kGroups], lambda[kGroups];
+    Lanes mean[kGroups]{}, squares[kGroups]{};
+    std::memcpy(theta, start, sizeof theta);
+    std::memcpy(eta, from_eta, sizeof eta);
+    std::memcpy(lambda, from_lambda, sizeof lambda);
+    for (std::size_t i = 0; i < kGroups; ++i) lambda[i] += decay;
+    for (const FreeStretch& stretch : way) {
+      for (std::size_t step = 0; step < stretch.steps; ++step) {
+#pragma GCC unroll 4
+        for (std::size_t i = 0; i < kGroups; ++i) {
+          m[i] = mu * m[i] + (lambda[i] * theta[i] - eta[i]) * n;
+          theta[i] -= lr * m[i];
+          sum[i] += theta[i];
+        }
+      }
+      if (stretch.sample > 0) {
+        const float weight = 1.0f / float(stretch.sample);
+        for (std::size_t i = 0; i < kGroups; ++i) {
+          const Lanes x = stretch.averaged > 0 ? sum[i] / stretch.averaged : theta[i];
+          const Lanes gap = x - mean[i];
+          mean[i] = stretch.sample == 1 ? x : mean[i] + weight * gap;
+          squares[i] += gap * (x - mean[i]);
+        }
+      }
+      if (stretch.new_sum) {
+        for (std::size_t i = 0; i < kGroups; ++i) sum[i] = Lanes{};
+      }
+    }
+    if (end.theta != nullptr) std::memcpy(end.theta, theta, sizeof theta);
+    if (end.sum != nullptr) std::memcpy(end.sum, sum, sizeof sum);
+    if (end.mean != nullptr) std::memcpy(end.mean, mean, sizeof mean);
+    if (end.squares != nullptr) std::memcpy(end.squares, squares, sizeof squares);
+  });
+}
+
 }  // namespace
 
 FreeMap next(const FreeMap& map, const SgdNumbers& numbers, double lambda) {
@@ -94,6 +135,32 @@ void advance_diagonal(const SgdNumbers& numbers, std::size_t steps, std::size_t 
     std::copy_n(block.momentum.begin(), count, row.momentum + begin);
     if (row.sum != nullptr) std::copy_n(block.sum.begin(), count, row.sum + begin);
   }
+}
+
+void travel(const SgdNumbers& numbers, std::span<const FreeStretch> way, std::size_t width,
+            const RowPrior& prior, float decay, const float* theta, const FreeEnd& end) {
+  const auto from = [](float* values, std::size_t begin) {
+    return values == nullptr ? nullptr : values + begin;
+  };
+  std::size_t begin = 0;
+  for (; begin + kBlock <= width; begin += kBlock) {
+    travel_block(numbers, way, {prior.eta + begin, prior.lambda + begin}, decay, theta + begin,
+                 {from(end.theta, begin), from(end.sum, begin), from(end.mean, begin),
+                  from(end.squares, begin)});
+  }
+  if (begin == width) return;
+  const std::size_t count = width - begin;
+  Block in;
+  std::array<float, kBlock> mean{}, squares{};
+  std::copy_n(theta + begin, count, in.theta.begin());
+  std::copy_n(prior.eta + begin, count, in.eta.begin());
+  std::copy_n(prior.lambda + begin, count, in.lambda.begin());
+  travel_block(numbers, way, {in.eta.data(), in.lambda.data()}, decay, in.theta.data(),
+               {in.theta.data(), in.sum.data(), mean.data(), squares.data()});
+  if (end.theta != nullptr) std::copy_n(in.theta.begin(), count, end.theta + begin);
+  if (end.sum != nullptr) std::copy_n(in.sum.begin(), count, end.sum + begin);
+  if (end.mean != nullptr) std::copy_n(mean.begin(), count, end.mean + begin);
+  if (end.squares != nullptr) std::copy_n(squares.begin(), count, end.squares + begin);
 }
 
 }  // namespace fedep

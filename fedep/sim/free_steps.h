@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "fedep/sim/sgd_update.h"
 
@@ -41,5 +42,25 @@ void advance_isotropic(const FreeMap& map, std::size_t steps, std::size_t width,
 // λ differs between coordinates: steps are made one by one, in registers.
 void advance_diagonal(const SgdNumbers& numbers, std::size_t steps, std::size_t width,
                       const RowPrior& prior, const FreeRow& row);
+
+// Some steps of a chain's way, and what happens at their end.
+struct FreeStretch {
+  std::size_t steps = 0;
+  int sample = 0;        // the number of the sample taken there, from 1; 0: none
+  float averaged = 0;    // that sample is the sum of the iterates over this; 0: the last iterate
+  bool new_sum = false;  // sums of iterates begin anew
+};
+
+// What has become of the coordinates at the end; what is null is not written.
+struct FreeEnd {
+  float* theta;
+  float* sum;      // of the iterates
+  float* mean;     // of the samples,
+  float* squares;  // and summed squares about it
+};
+
+// The whole way from theta on with no momentum, for Λ = lambda + decay of `width` coordinates.
+void travel(const SgdNumbers& numbers, std::span<const FreeStretch> way, std::size_t width,
+            const RowPrior& prior, float decay, const float* theta, const FreeEnd& end);
 
 }  // namespace fedep

@@ -2,6 +2,8 @@
 
 #include "fedep/sim/free_steps.h"
 
+#include <algorithm>
+#include <array>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -69,6 +71,38 @@ TEST_P(FreeSteps, AreTheStepsOneByOneWhereLambdaDiffers) {
   advance_diagonal(kNumbers, GetParam(), kWidth, {eta_.data(), lambda_.data()},
                    {theta_.data(), momentum_.data(), sum_.data()});
   expect_near(expected);
+}
+
+// Two samples are iterates, one is the average of a stretch.
+TEST_P(FreeSteps, AreTheStepsOneByOneOnAWayWithSamples) {
+  constexpr float kDecay = 0.25f;
+  const std::size_t last = GetParam();
+  const std::vector<FreeStretch> way{{.steps = 3, .sample = 1},
+                                     {.steps = 0, .new_sum = true},
+                                     {.steps = 4, .sample = 2, .averaged = 4},
+                                     {.steps = 5, .sample = 3},
+                                     {.steps = 0, .new_sum = true},
+                                     {.steps = last}};
+  std::vector<float> theta(kWidth), sum(kWidth), mean(kWidth), squares(kWidth), alone(kWidth);
+  travel(kNumbers, way, kWidth, {eta_.data(), lambda_.data()}, kDecay, theta_.data(),
+         {theta.data(), sum.data(), mean.data(), squares.data()});
+  travel(kNumbers, way, kWidth, {eta_.data(), lambda_.data()}, kDecay, theta_.data(),
+         {nullptr, nullptr, alone.data(), nullptr});
+  EXPECT_EQ(alone, mean);
+  for (float& x : lambda_) x += kDecay;
+  std::fill(momentum_.begin(), momentum_.end(), 0.0f);
+  const auto at = [&](std::size_t steps) { return one_by_one(steps, false); };
+  const State third = at(3), seventh = at(7), twelfth = at(12), end = at(12 + last);
+  for (std::size_t i = 0; i < kWidth; ++i) {
+    const std::array samples{third.theta[i], (seventh.sum[i] - third.sum[i]) / 4, twelfth.theta[i]};
+    const double middle = (samples[0] + samples[1] + samples[2]) / 3;
+    double spread = 0;
+    for (const double x : samples) spread += (x - middle) * (x - middle);
+    EXPECT_NEAR(double(theta[i]), end.theta[i], 2e-6) << i;
+    EXPECT_NEAR(double(sum[i]), end.sum[i] - twelfth.sum[i], 2e-6 * double(1 + last)) << i;
+    EXPECT_NEAR(double(mean[i]), middle, 2e-6) << i;
+    EXPECT_NEAR(double(squares[i]), spread, 1e-5) << i;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(OfAnyNumber, FreeSteps, testing::Values(0, 1, 2, 25));

@@ -1,11 +1,14 @@
 #include "fedep/sim/learning_task.h"
 
 #include "fedep/data/registry.h"
+#include "fedep/data/table_features.h"
+#include "fedep/data/validation.h"
 #include "fedep/inference/method.h"
 #include "fedep/model/blas.h"
 #include "fedep/model/registry.h"
 #include "fedep/sim/chain.h"
 #include "fedep/sim/evaluation.h"
+#include "fedep/sim/large_blocks.h"
 #include "fedep/sim/local_learning.h"
 
 namespace fedep {
@@ -22,7 +25,8 @@ class LearningTask final : public Task {
     for (std::size_t i = 0; i < population_.size(); ++i) index_[population_[i].key] = i;
     check_chain({.client = recipe.client});
     for (const PhaseSettings& phase : recipe.phases) {
-      if (phase.inference && !find_algorithm(phase.algorithm).point_estimate) {
+      const bool is_named = phase.inference && !phase.inference->name.empty();
+      if (is_named && !find_algorithm(phase.algorithm).point_estimate) {
         check_inference(*phase.inference, recipe.client.epochs);
       }
     }
@@ -42,21 +46,33 @@ class LearningTask final : public Task {
     return make_local_learning(*data_, index_, recipe_, make_model(recipe_.model, data_->info()));
   }
 
+  std::string features() const override {
+    return data_->info().table ? to_json(*data_->info().table) : std::string();
+  }
+
   Metrics evaluate(const ServerState& state, bool last) override {
-    Metrics metrics = evaluation_.at(point_estimate(state));
     const EvaluateSettings& settings = recipe_.evaluate;
+    const Subsample which{
+        .seed = recipe_.seed, .round = state.round, .examples = std::size_t(settings.examples)};
+    Metrics metrics = evaluation_.at(point_estimate(state), which);
+    reliability_ = {.point = evaluation_.reliability(), .marginal = {}};
     const bool due =
         last || (settings.marginal_every > 0 && state.round % settings.marginal_every == 0);
     const bool posterior =
         state.phase >= 0 &&
         !find_algorithm(recipe_.phases[std::size_t(state.phase)].algorithm).point_estimate;
     if (settings.samples > 0 && due && posterior && is_proper(state.global)) {
-      const Metrics marginal = evaluation_.marginal(
-          state.global, {.seed = recipe_.seed, .round = state.round, .samples = settings.samples});
+      const Metrics marginal = evaluation_.marginal(state.global, {.seed = recipe_.seed,
+                                                                   .round = state.round,
+                                                                   .samples = settings.samples,
+                                                                   .examples = which.examples});
       metrics.insert(metrics.end(), marginal.begin(), marginal.end());
+      reliability_.marginal = evaluation_.reliability();
     }
     return metrics;
   }
+  Reliability reliability() const override { return reliability_; }
+  const Dataset* data() const override { return data_.get(); }
 
  private:
   Recipe recipe_;
@@ -65,17 +81,22 @@ class LearningTask final : public Task {
   Population population_;
   ClientIndex index_;
   Evaluation evaluation_;
+  Reliability reliability_;  // of the latest evaluate()
 };
 
 }  // namespace
 
 std::unique_ptr<Task> make_learning_task(const Recipe& recipe,
                                          const std::filesystem::path& data_folder) {
+  reuse_large_blocks();
   // Before anything is computed, so that all of it is computed the same way.
   use_one_blas_thread();
   choose_blas_kernel();
-  return std::make_unique<LearningTask>(recipe,
-                                        open_dataset(recipe.data, recipe.seed, data_folder));
+  std::unique_ptr<Dataset> data = open_dataset(recipe.data, recipe.seed, data_folder);
+  if (const double part = recipe.data.validation_fraction; part > 0) {
+    data = validation_dataset(std::move(data), part);
+  }
+  return std::make_unique<LearningTask>(recipe, std::move(data));
 }
 
 }  // namespace fedep

@@ -6,28 +6,16 @@
 namespace fedep {
 namespace {
 
-ChainSettings chain_settings(const Recipe& recipe, const Phase& phase) {
-  const Algorithm& algorithm = *phase.algorithm;
-  const bool variance = algorithm.needs == Needs::tilted &&
-                        find_method(phase.inference.name).kind == MethodKind::sample_moments;
-  return {.client = recipe.client,
-          .augment = recipe.data.augment,
-          .pooled = algorithm.pools_epochs,
-          .averages = algorithm.averages_in_epoch || phase.inference.average_within_epoch,
-          .keeps_variance = variance,
-          .langevin = phase.inference.langevin,
-          .label_sampler = phase.inference.label_sampler};
-}
-
 class LocalLearning final : public LocalInference {
  public:
   LocalLearning(const Dataset& data, const ClientIndex& index, const Recipe& recipe,
-                std::unique_ptr<Model> model)
-      : data_(data), index_(index), recipe_(recipe), model_(std::move(model)) {}
+                std::unique_ptr<Model> model, LabelTape* tape)
+      : data_(data), index_(index), recipe_(recipe), model_(std::move(model)), tape_(tape) {}
 
   ClientRun infer(const Visit& visit, VisitNumbers& numbers) override {
     const Phase& phase = visit.round.phase;
-    const ChainSettings settings = chain_settings(recipe_, phase);
+    ChainSettings settings = chain_settings(recipe_, phase);
+    settings.tape = tape_;
     const auto cohort =
         make_cpu_cohort(*model_, {{data_, index_.at(visit.client.key), visit, settings}});
     std::vector<ClientRun> runs = infer_cohort(*cohort, *phase.algorithm, phase.inference);
@@ -41,14 +29,28 @@ class LocalLearning final : public LocalInference {
   const ClientIndex& index_;
   const Recipe& recipe_;
   std::unique_ptr<Model> model_;
+  LabelTape* tape_;
 };
 
 }  // namespace
 
+ChainSettings chain_settings(const Recipe& recipe, const Phase& phase) {
+  const Algorithm& algorithm = *phase.algorithm;
+  const bool variance = algorithm.needs == Needs::tilted &&
+                        find_method(phase.inference.name).kind == MethodKind::sample_moments;
+  return {.client = recipe.client,
+          .augment = recipe.data.augment,
+          .pooled = algorithm.pools_epochs,
+          .averages = algorithm.averages_in_epoch || phase.inference.average_within_epoch,
+          .keeps_variance = variance,
+          .langevin = phase.inference.langevin,
+          .label_sampler = phase.inference.label_sampler};
+}
+
 std::unique_ptr<LocalInference> make_local_learning(const Dataset& data, const ClientIndex& index,
                                                     const Recipe& recipe,
-                                                    std::unique_ptr<Model> model) {
-  return std::make_unique<LocalLearning>(data, index, recipe, std::move(model));
+                                                    std::unique_ptr<Model> model, LabelTape* tape) {
+  return std::make_unique<LocalLearning>(data, index, recipe, std::move(model), tape);
 }
 
 }  // namespace fedep

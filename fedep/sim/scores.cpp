@@ -25,6 +25,7 @@ class LabelScores final : public Scores {
             {"ece", bins_.ece()},
             {"brier", metrics_.brier()}};
   }
+  std::vector<ReliabilityBin> reliability() const override { return bins_.bins(); }
 
  private:
   std::size_t classes_;
@@ -47,6 +48,7 @@ class BinaryScores final : public Scores {
             {"ece", bins_.ece()},
             {"brier", metrics_.brier()}};
   }
+  std::vector<ReliabilityBin> reliability() const override { return bins_.bins(); }
 
  private:
   BinaryMetrics metrics_;

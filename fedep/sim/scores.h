@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fedep/data/batch.h"
+#include "fedep/metric/calibration.h"
 #include "fedep/round/run_log.h"
 
 namespace fedep {
@@ -22,6 +23,8 @@ class Scores {
   virtual void add(std::span<const double> predictions, std::span<const double> spread,
                    const Batch& batch) = 0;
   virtual Metrics metrics() const = 0;
+  // The bins behind the ECE; none for targets without classes.
+  virtual std::vector<ReliabilityBin> reliability() const { return {}; }
 };
 
 std::unique_ptr<Scores> make_scores(TargetKind target, std::size_t outputs);

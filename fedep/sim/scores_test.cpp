@@ -114,5 +114,21 @@ TEST(Scores, OfNothingDoNotExist) {
   }
 }
 
+TEST(Scores, GiveTheBinsBehindTheirCalibrationError) {
+  const std::vector<double> probabilities{0.9, 0.1, 0.4, 0.6, 0.2, 0.8};
+  Batch batch;
+  batch.size = 3;
+  batch.labels = {0, 0, 1};
+  const auto labels = make_scores(TargetKind::label, 2);
+  labels->add(probabilities, {}, batch);
+  EXPECT_EQ(labels->reliability().size(), kCalibrationBins);
+  EXPECT_DOUBLE_EQ(expected_calibration_error(labels->reliability()), value_of(*labels, "ece"));
+  const auto binary = make_scores(TargetKind::binary, 1);
+  binary->add(std::vector<double>{0.1, 0.6, 0.8}, {}, batch);
+  EXPECT_DOUBLE_EQ(expected_calibration_error(binary->reliability()), value_of(*binary, "ece"));
+  EXPECT_TRUE(make_scores(TargetKind::tags, 3)->reliability().empty());
+  EXPECT_TRUE(make_scores(TargetKind::real, 1)->reliability().empty());
+}
+
 }  // namespace
 }  // namespace fedep

@@ -222,16 +222,41 @@ class SparseChain final : public Chain {
   HostVector<float> collect(Wanted wanted) const {
     HostVector<float> out(model_.size());
     const float coefficient = isotropic_ ? float(untouched_coefficient(wanted)) : 0.0f;
+    const std::vector<FreeStretch> way = isotropic_ ? std::vector<FreeStretch>() : way_so_far();
     std::vector<float> scratch(5 * width_);
-    for (std::size_t r = 0; r < rows_; ++r) {
-      const std::span<float> to = out.span().subspan(r * width_, width_);
-      if (isotropic_ && clocks_[r].step == kNeverTouched) {
-        write_untouched(wanted, coefficient, r, to);
+    for (std::size_t r = 0; r < rows_;) {
+      std::size_t end = r;  // of rows that were never touched, from this one on
+      while (end < rows_ && clocks_[end].step == kNeverTouched) ++end;
+      if (end > r) {
+        const std::span<float> to = out.span().subspan(r * width_, (end - r) * width_);
+        if (isotropic_) {
+          write_untouched(wanted, coefficient, r, to);
+        } else {
+          write_untouched(wanted, way, r, to);
+        }
+        r = end;
       } else {
-        write_row(wanted, r, scratch, to);
+        write_row(wanted, r, scratch, out.span().subspan(r * width_, width_));
+        ++r;
       }
     }
     return out;
+  }
+
+  // The steps and events of a row that no batch has touched yet.
+  std::vector<FreeStretch> way_so_far() const {
+    std::vector<FreeStretch> way;
+    std::size_t done = 0;
+    for (const Event& event : events_) {
+      const bool averaged = settings_.averages && event.epoch_steps > 0;
+      way.push_back({.steps = event.step - done,
+                     .sample = event.sample,
+                     .averaged = averaged ? float(event.epoch_steps) : 0.0f,
+                     .new_sum = event.sample == 0});
+      done = event.step;
+    }
+    way.push_back({.steps = steps_ - done});
+    return way;
   }
 
   // By one number for all rows that were never touched: θ = θ_0 - c r, variance = c r², with
@@ -258,7 +283,7 @@ class SparseChain final : public Chain {
     const float* eta = visit_.cavity.eta().span().data() + r * width_;
     const float lambda = row_lambda_[0];
     float* out = to.data();
-    const std::size_t width = width_;
+    const std::size_t width = to.size();
     if (wanted == Wanted::variance) {
       at_full_width([=]() __attribute__((always_inline)) {
         for (std::size_t i = 0; i < width; ++i) {
@@ -275,6 +300,21 @@ class SparseChain final : public Chain {
     }
   }
 
+  // Where every coordinate has a λ of its own.
+  void write_untouched(Wanted wanted, std::span<const FreeStretch> way, std::size_t r,
+                       std::span<float> to) const {
+    const std::size_t begin = r * width_;
+    const RowPrior prior{visit_.cavity.eta().span().data() + begin,
+                         visit_.cavity.lambda_span().data() + begin};
+    const auto if_wanted = [&](Wanted what) { return wanted == what ? to.data() : nullptr; };
+    travel(numbers_, way, to.size(), prior, decay_, visit_.round.mean.span().data() + begin,
+           {if_wanted(Wanted::iterate), if_wanted(Wanted::average), if_wanted(Wanted::mean),
+            if_wanted(Wanted::variance)});
+    if (wanted != Wanted::average && wanted != Wanted::variance) return;
+    const float divisor = wanted == Wanted::average ? float(epoch_steps_) : float(samples_ - 1);
+    for (float& x : to) x /= divisor;
+  }
+
   // `scratch` has room for a row's state; the row itself stays as it is.
   void write_row(Wanted wanted, std::size_t r, std::span<float> scratch,
                  std::span<float> to) const {
@@ -285,15 +325,10 @@ class SparseChain final : public Chain {
     const Row copy{part(0, stored.theta), part(1, stored.momentum), part(2, stored.sum),
                    part(3, stored.mean), part(4, stored.squares)};
     Clock clock = clocks_[r];
-    if (clock.step == kNeverTouched) {
-      begin(r, copy);
-      clock = {};
-    } else {
-      const std::array from{stored.theta, stored.momentum, stored.sum, stored.mean, stored.squares};
-      const std::array into{copy.theta, copy.momentum, copy.sum, copy.mean, copy.squares};
-      for (std::size_t i = 0; i < from.size(); ++i) {
-        if (from[i] != nullptr) std::copy_n(from[i], width_, into[i]);
-      }
+    const std::array from{stored.theta, stored.momentum, stored.sum, stored.mean, stored.squares};
+    const std::array into{copy.theta, copy.momentum, copy.sum, copy.mean, copy.squares};
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      if (from[i] != nullptr) std::copy_n(from[i], width_, into[i]);
     }
     catch_up(clock, prior(r), copy);
     const std::array of_wanted{copy.theta, copy.sum, copy.mean, copy.squares};

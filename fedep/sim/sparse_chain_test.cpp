@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "fedep/data/memory_dataset.h"
+#include "fedep/inference/method.h"
 #include "fedep/message/error.h"
 #include "fedep/sim/cpu_cohort.h"
 #include "fedep/sim/test_round.h"
@@ -257,6 +258,35 @@ TEST_F(SparseChains, LeaveTheFisherInformationWhatItIs) {
     const V found = sparse->squared_gradients(theta, t, 2, 0)[0];
     expect_near(1e3f * found, 1e3f * dense->squared_gradients(theta, t, 2, 0)[0], "square ");
     EXPECT_GT(sum(found), 1e-3);
+  }
+}
+
+TEST_F(SparseChains, GiveLaplaceAndNgviWhatDenseOnesGive) {
+  settings_.client.epochs = 2;
+  Disguised disguised(*model_);
+  for (const char* name : {"laplace", "ngvi"}) {
+    for (const bool isotropic : {true, false}) {
+      for (const double clip_std : {0.0, 2.0, 0.01}) {  // the last makes zeros positive
+        SCOPED_TRACE(testing::Message() << name << isotropic << clip_std);
+        const Visit start = visit(isotropic);
+        const InferenceSettings inference{.name = name,
+                                          .scale = 30,
+                                          .initial_scale = 0.2,
+                                          .epochs = 3,
+                                          .samples = 2,
+                                          .decay = 0.8,
+                                          .clip_std = clip_std};
+        const auto tilted = [&](Model& model) {
+          const auto cohort = make_cpu_cohort(model, {{*data_, 0, start, settings_}});
+          return infer_cohort(*cohort, find_algorithm("fed_sep"), inference)[0].tilted;
+        };
+        const Message found = tilted(*model_), expected = tilted(disguised);
+        expect_near(found.lambda_vector(), expected.lambda_vector(), "lambda ");
+        expect_near(found.eta(), expected.eta(), "eta ");
+        const V own = found.lambda_vector() - start.cavity.lambda_full();
+        EXPECT_GT(sum(own), 1.0);
+      }
+    }
   }
 }
 

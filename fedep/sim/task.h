@@ -4,16 +4,27 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "fedep/config/recipe.h"
+#include "fedep/data/dataset.h"
 #include "fedep/message/layout.h"
+#include "fedep/metric/calibration.h"
 #include "fedep/round/population.h"
 #include "fedep/round/run_log.h"
 #include "fedep/round/server_state.h"
 #include "fedep/round/visit.h"
 
 namespace fedep {
+
+// Confidence against accuracy at the mean of q, and marginalised over draws from it. Empty where
+// there are no classes or no draws.
+struct Reliability {
+  std::vector<ReliabilityBin> point;
+  std::vector<ReliabilityBin> marginal;
+};
 
 class Task {
  public:
@@ -28,6 +39,13 @@ class Task {
   virtual std::unique_ptr<LocalInference> make_inference() const = 0;
   // `last`: no round will follow, so the costly scores are due too.
   virtual Metrics evaluate(const ServerState& state, bool last) = 0;
+  // How rows of a table that come later are prepared (data/table_features.h), as JSON; empty for other
+  // data.
+  virtual std::string features() const { return {}; }
+  // The clients' examples, for places that bring their own inference; null where there are none.
+  virtual const Dataset* data() const { return nullptr; }
+  // Of the latest evaluate().
+  virtual Reliability reliability() const { return {}; }
 };
 
 // Reads and checks everything a run would read. Throws InputError for names that do not exist.

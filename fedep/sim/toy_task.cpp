@@ -100,7 +100,8 @@ class ToyTask final : public Task {
   explicit ToyTask(const Recipe& recipe)
       : layout_{{"theta", {recipe.data.dimension}}}, population_(make(recipe)) {
     for (const PhaseSettings& phase : recipe.phases) {
-      if (phase.inference) projection_of(phase.inference->name);
+      // A missing name is refused where phases are planned, if the algorithm needs one.
+      if (phase.inference && !phase.inference->name.empty()) projection_of(phase.inference->name);
     }
   }
 

@@ -1,0 +1,204 @@
+#include "fedep/cuda/chain_kernels.h"
+
+#include "fedep/cuda/launch.h"
+#include "fedep/cuda/random.cuh"
+
+namespace fedep::gpu {
+namespace {
+
+constexpr int kThreads = 256;
+
+struct Prior {
+  float eta, lambda;
+};
+
+__device__ Prior prior_of(const ChainRows& rows, int c, std::size_t i) {
+  return {rows.eta != nullptr ? rows.eta[i] : 0.0f,
+          rows.diagonal ? rows.lambda[i] : rows.lambda[c]};
+}
+
+// m ← μ m + (λ θ - η)/N, θ ← θ - lr m
+__device__ void coast_step(const ChainRows& rows, const Prior& prior, float per_example, float& m,
+                           float& theta) {
+  m *= rows.mu;
+  m += (prior.lambda * theta - prior.eta) * per_example;
+  theta -= rows.lr * m;
+}
+
+// The n-th sample x, n from 1.
+__device__ void accumulate(int n, float x, float& mean, float& squares) {
+  const float gap = x - mean;
+  mean += (1.0f / float(n)) * gap;
+  squares += gap * (x - mean);
+}
+
+__global__ void start_kernel(ChainRows rows, const float* start, std::size_t size) {
+  float* const theta = rows.theta + blockIdx.y * rows.stride;
+  float* const momentum = rows.momentum + blockIdx.y * rows.stride;
+  for (std::size_t i = blockIdx.x * kThreads + threadIdx.x; i < size; i += gridDim.x * kThreads) {
+    theta[i] = start[i];
+    momentum[i] = 0.0f;
+  }
+}
+
+__global__ void add_number_kernel(const float* from, float added, std::size_t size, float* to) {
+  for (std::size_t i = blockIdx.x * kThreads + threadIdx.x; i < size; i += gridDim.x * kThreads) {
+    to[i] = from[i] + added;
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    coast_kernel(ChainRows rows, Chunks chunks, int epochs, const std::int32_t* steps,
+                 int first_sample) {
+  const int c = blockIdx.y;
+  const Chunk chunk = chunks.chunks[blockIdx.x];
+  const int n = steps[c];
+  const float per_example = rows.per_example[c];
+  for (std::uint32_t j = threadIdx.x; j < chunk.size; j += kThreads) {
+    const std::size_t i = c * rows.stride + chunk.begin + j;
+    const Prior prior = prior_of(rows, c, i);
+    float theta = rows.theta[i], m = rows.momentum[i], sum = 0, mean = 0, squares = 0;
+    if (first_sample > 1) {
+      mean = rows.mean[i];
+      if (rows.squares != nullptr) squares = rows.squares[i];
+    }
+    for (int epoch = 0; epoch < epochs; ++epoch) {
+      sum = 0;
+      for (int step = 0; step < n; ++step) {
+        coast_step(rows, prior, per_example, m, theta);
+        sum += theta;
+      }
+      const float x = rows.sum != nullptr && n > 0 ? sum / float(n) : theta;
+      if (first_sample > 0) accumulate(first_sample + epoch, x, mean, squares);
+    }
+    rows.theta[i] = theta;
+    rows.momentum[i] = m;
+    if (rows.sum != nullptr) rows.sum[i] = sum;
+    if (first_sample > 0) {
+      rows.mean[i] = mean;
+      if (rows.squares != nullptr) rows.squares[i] = squares;
+    }
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    add_sample_kernel(ChainRows rows, Chunks chunks, const std::int32_t* steps, int n) {
+  const int c = blockIdx.y;
+  const Chunk chunk = chunks.chunks[blockIdx.x];
+  const int taken = steps[c];
+  for (std::uint32_t j = threadIdx.x; j < chunk.size; j += kThreads) {
+    const std::size_t i = c * rows.stride + chunk.begin + j;
+    const float x = rows.sum != nullptr && taken > 0 ? rows.sum[i] / float(taken) : rows.theta[i];
+    float mean = n > 1 ? rows.mean[i] : 0.0f;
+    float squares = n > 1 && rows.squares != nullptr ? rows.squares[i] : 0.0f;
+    accumulate(n, x, mean, squares);
+    rows.mean[i] = mean;
+    if (rows.squares != nullptr) rows.squares[i] = squares;
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    step_without_data_kernel(ChainRows rows, Chunks chunks, const std::int32_t* count) {
+  const int c = blockIdx.y;
+  if (count[c] == 0) return;
+  const Chunk chunk = chunks.chunks[blockIdx.x];
+  for (std::uint32_t j = threadIdx.x; j < chunk.size; j += kThreads) {
+    const std::size_t i = c * rows.stride + chunk.begin + j;
+    coast_step(rows, prior_of(rows, c, i), rows.per_example[c], rows.momentum[i], rows.theta[i]);
+  }
+}
+
+// A thread has four coordinates, as a block of the stream does.
+__global__ void __launch_bounds__(kThreads)
+    add_langevin_kernel(ChainRows rows, std::size_t size, const std::int32_t* count,
+                        const StreamAddress* keys, const StreamAddress* at, const float* sigma) {
+  const int c = blockIdx.y;
+  if (count[c] == 0) return;
+  StreamAddress address = keys[c];
+  address.step = at[c].step;
+  const float scale = sigma[c];
+  for (std::size_t quad = blockIdx.x * kThreads + threadIdx.x; 4 * quad < size;
+       quad += gridDim.x * kThreads) {
+    const float4 normals = four_normals(philox_block(address, quad));
+    const float values[4] = {normals.x, normals.y, normals.z, normals.w};
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      if (4 * quad + j >= size) break;
+      const std::size_t i = c * rows.stride + 4 * quad + j;
+      const float noise = scale * values[j];
+      rows.momentum[i] += noise;
+      rows.theta[i] -= rows.lr * noise;
+    }
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    add_to_sum_kernel(ChainRows rows, Chunks chunks, const std::int32_t* count) {
+  const int c = blockIdx.y;
+  if (count[c] == 0) return;
+  const Chunk chunk = chunks.chunks[blockIdx.x];
+  for (std::uint32_t j = threadIdx.x; j < chunk.size; j += kThreads) {
+    const std::size_t i = c * rows.stride + chunk.begin + j;
+    rows.sum[i] += rows.theta[i];
+  }
+}
+
+dim3 grid_of(const Chunks& chunks, const ChainRows& rows) {
+  return dim3(unsigned(chunks.count), unsigned(rows.clients));
+}
+
+dim3 grid_of(std::size_t elements, int clients) {
+  const std::size_t blocks = (elements + kChunk - 1) / kChunk;
+  return dim3(unsigned(blocks < 1 ? 1 : blocks), unsigned(clients));
+}
+
+}  // namespace
+
+void start_chains(const ChainRows& rows, const float* start, std::size_t size, Stream stream) {
+  start_kernel<<<grid_of(size, rows.clients), kThreads, 0, stream>>>(rows, start, size);
+  check_launch("start_chains");
+}
+
+void add_number(const float* from, float added, std::size_t size, float* to, Stream stream) {
+  add_number_kernel<<<grid_of(size, 1), kThreads, 0, stream>>>(from, added, size, to);
+  check_launch("add_number");
+}
+
+void coast(const ChainRows& rows, const Chunks& chunks, int epochs, const std::int32_t* steps,
+           int first_sample, Stream stream) {
+  if (chunks.count == 0) return;
+  coast_kernel<<<grid_of(chunks, rows), kThreads, 0, stream>>>(rows, chunks, epochs, steps,
+                                                               first_sample);
+  check_launch("coast");
+}
+
+void add_sample(const ChainRows& rows, const Chunks& chunks, const std::int32_t* steps, int n,
+                Stream stream) {
+  if (chunks.count == 0) return;
+  add_sample_kernel<<<grid_of(chunks, rows), kThreads, 0, stream>>>(rows, chunks, steps, n);
+  check_launch("add_sample");
+}
+
+void step_without_data(const ChainRows& rows, const Chunks& chunks, const std::int32_t* count,
+                       Stream stream) {
+  if (chunks.count == 0) return;
+  step_without_data_kernel<<<grid_of(chunks, rows), kThreads, 0, stream>>>(rows, chunks, count);
+  check_launch("step_without_data");
+}
+
+void add_langevin(const ChainRows& rows, std::size_t size, const std::int32_t* count,
+                  const StreamAddress* keys, const StreamAddress* at, const float* sigma,
+                  Stream stream) {
+  add_langevin_kernel<<<grid_of(size / 4 + 1, rows.clients), kThreads, 0, stream>>>(
+      rows, size, count, keys, at, sigma);
+  check_launch("add_langevin");
+}
+
+void add_to_sum(const ChainRows& rows, const Chunks& chunks, const std::int32_t* count,
+                Stream stream) {
+  if (chunks.count == 0) return;
+  add_to_sum_kernel<<<grid_of(chunks, rows), kThreads, 0, stream>>>(rows, chunks, count);
+  check_launch("add_to_sum");
+}
+
+}  // namespace fedep::gpu

@@ -1,0 +1,163 @@
+#include "fedep/cuda/cohort_model.h"
+
+#include <fmt/format.h>
+
+#include "fedep/cuda/cohort_network.h"
+#include "fedep/cuda/layer_kernels.h"
+#include "fedep/message/error.h"
+
+namespace fedep {
+
+gpu::Geometry geometry_of(const ConvolutionShape& s) {
+  return gpu::make_geometry(int(s.height), int(s.width), int(s.in), int(s.out_height),
+                            int(s.out_width), int(s.out), int(s.kernel), int(s.stride),
+                            int(s.pad_top), int(s.pad_left));
+}
+
+DeviceArray<float> zeros(std::size_t size) {
+  DeviceArray<float> array(size);
+  array.zero();
+  return array;
+}
+
+gpu::Update CohortSink::update(std::size_t offset) const {
+  const CohortChain& c = *chain_;
+  gpu::Update u;
+  u.theta = c.theta + offset;
+  u.momentum = c.momentum + offset;
+  u.eta = c.eta == nullptr ? nullptr : c.eta + offset;
+  u.lambda = c.diagonal ? c.lambda + offset : c.lambda;
+  u.diagonal = c.diagonal;
+  u.stride = c.stride;
+  u.per_example = c.per_example;
+  u.lr = c.lr;
+  u.mu = c.mu;
+  return u;
+}
+
+void CohortSink::weights(const gpu::Geometry& g, const gpu::CohortShape& cohort,
+                         const gpu::WeightGradient& f, std::size_t offset) const {
+  side_.follow_main();
+  if (chain_ != nullptr) {
+    gpu::update_weights(g, cohort, f, update(offset), precise_, side_.stream());
+  } else {
+    gpu::add_squares(g, cohort, f, sum_ + offset, stride_, precise_, side_.stream());
+  }
+}
+
+void CohortSink::bias(int positions, int out, const gpu::CohortShape& cohort, const float* dy,
+                      std::size_t offset) const {
+  side_.follow_main();
+  if (chain_ != nullptr) {
+    gpu::update_bias(positions, out, cohort, dy, update(offset), side_.stream());
+  } else {
+    gpu::add_bias_squares(positions, out, cohort, dy, sum_ + offset, stride_, side_.stream());
+  }
+}
+
+namespace {
+
+class NetworkCohortModel final : public CohortModel {
+ public:
+  NetworkCohortModel(std::unique_ptr<CohortNetwork> network, const CohortCapacity& capacity)
+      : network_(std::move(network)),
+        capacity_(capacity),
+        logits_(capacity.clients * capacity.rows * network_->outputs()),
+        drawn_(capacity.clients * capacity.rows) {
+    drawn_.zero();
+  }
+
+  std::size_t size() const override { return network_->size(); }
+  std::size_t features() const override { return network_->features(); }
+  std::size_t outputs() const override { return network_->outputs(); }
+
+  void train_step(const CohortBatch& batch, const CohortChain& chain, double* loss) override {
+    const gpu::CohortShape cohort = shape_of(batch);
+    const CohortTheta weights{chain.theta, chain.stride};
+    network_->forward(cohort, weights, batch.features, {batch.dropout}, logits_.data());
+    const auto scale =
+        chain.loss_times_batch ? gpu::DeltaScale::batch_sum : gpu::DeltaScale::batch_mean;
+    gpu::softmax_delta(int(outputs()), cohort, batch.labels, scale, logits_.data(), loss,
+                       device_stream());
+    const CohortSink sink(&chain, nullptr, 0, precise(), side_);
+    network_->backward(cohort, weights, batch.features, logits_.data(), sink);
+    sink.join();
+  }
+
+  void logits(const CohortBatch& batch, const float* theta, std::size_t stride,
+              float* out) override {
+    network_->forward(shape_of(batch), {theta, stride}, batch.features, {batch.dropout}, out);
+  }
+
+  void add_squared_gradients(const CohortBatch& batch, const float* theta, std::size_t stride,
+                             const StreamAddress* draws, const StreamAddress* second_dropout,
+                             float* sum) override {
+    const gpu::CohortShape cohort = shape_of(batch);
+    const std::int32_t* labels = batch.labels;
+    network_->forward(cohort, {theta, stride}, batch.features, {batch.dropout}, logits_.data());
+    if (draws != nullptr) {
+      gpu::draw_labels(int(outputs()), cohort, draws, logits_.data(), drawn_.data(),
+                       device_stream());
+      labels = drawn_.data();
+    }
+    if (second_dropout != nullptr) {
+      network_->forward(cohort, {theta, stride}, batch.features, {second_dropout}, logits_.data());
+    }
+    gpu::softmax_delta(int(outputs()), cohort, labels, gpu::DeltaScale::per_example, logits_.data(),
+                       nullptr, device_stream());
+    const CohortSink sink(nullptr, sum, stride, precise(), side_);
+    network_->backward(cohort, {theta, stride}, batch.features, logits_.data(), sink);
+    sink.join();
+  }
+
+ private:
+  bool precise() const { return capacity_.precision == ProductPrecision::float32; }
+
+  gpu::CohortShape shape_of(const CohortBatch& batch) const {
+    if (batch.clients > capacity_.clients || batch.rows > capacity_.rows) {
+      throw InputError(fmt::format(
+          "cohort model: a batch must be at most {} clients of {} examples, but is {} of {}",
+          capacity_.clients, capacity_.rows, batch.clients, batch.rows));
+    }
+    gpu::CohortShape cohort;
+    cohort.clients = int(batch.clients);
+    cohort.rows = int(batch.rows);
+    cohort.counts = batch.counts;
+    return cohort;
+  }
+
+  std::unique_ptr<CohortNetwork> network_;
+  CohortCapacity capacity_;
+  DeviceArray<float> logits_;
+  DeviceArray<std::int32_t> drawn_;
+  SideStream side_;
+};
+
+std::unique_ptr<CohortNetwork> make_network(const ModelSettings& settings, const DatasetInfo& data,
+                                            const CohortCapacity& capacity) {
+  if (settings.name == "linear") return make_cohort_linear(data, capacity);
+  if (settings.name == "cnn") return make_cohort_cnn(data, capacity);
+  if (settings.name == "resnet18")
+    return make_cohort_resnet({64, 128, 256, 512}, settings.norm, data, capacity);
+  if (settings.name == "resnet_small")
+    return make_cohort_resnet({8, 16, 32, 64}, settings.norm, data, capacity);
+  throw InputError(fmt::format(
+      "model {}: cohorts on the GPU are of cnn, linear, resnet18 or resnet_small; use --device cpu",
+      settings.name));
+}
+
+}  // namespace
+
+std::unique_ptr<CohortModel> make_cohort_model(const ModelSettings& settings,
+                                               const DatasetInfo& data,
+                                               const CohortCapacity& capacity) {
+  if (data.sparse || data.target != TargetKind::label) {
+    throw InputError(
+        fmt::format("data {}: cohorts on the GPU have dense features and one label an example; use "
+                    "--device cpu",
+                    data.name));
+  }
+  return std::make_unique<NetworkCohortModel>(make_network(settings, data, capacity), capacity);
+}
+
+}  // namespace fedep

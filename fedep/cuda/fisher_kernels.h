@@ -1,0 +1,64 @@
+// The arithmetic around squared gradients for a whole cohort: addresses of a draw, draws of
+// weights, and one step of NGVI's precision (inference/ngvi.h). Compiled without contraction, so
+// that draws have the CPU's bits. Plain C++17: nvcc reads this.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "fedep/cuda/chain_kernels.h"
+#include "fedep/cuda/stream_address.h"
+
+namespace fedep::gpu {
+
+// Streams of a draw, [clients] each. Device memory.
+struct DrawStreams {
+  int clients = 0;
+  std::int32_t* draw = nullptr;            // [1]: which draw of the batch comes next
+  const StreamAddress* at = nullptr;       // whose step is that of draw 0
+  StreamAddress* dropout = nullptr;        // of the pass that draws labels: step + 2 draw
+  StreamAddress* dropout_again = nullptr;  // of the one that differentiates: step + 2 draw + 1
+  StreamAddress* labels = nullptr;         // step + draw
+  StreamAddress* weights = nullptr;        // step + draw
+};
+// Sets the steps of draw `*draw` and moves it on; after `draws` of them it is 0 again.
+void begin_draw(const DrawStreams& streams, int draws, Stream stream);
+
+// Standard normals of the address, as fill_normal() gives them.
+void fill_normals(const StreamAddress& address, std::size_t size, float* out, Stream stream);
+
+// theta = mean + ξ / sqrt(lambda) for groups of four coordinates; chunks count such groups. Rows
+// with count[c] = 0 rest. Strides are multiples of 4.
+void draw_weights(int clients, std::size_t stride, const Chunks& quads, const std::int32_t* count,
+                  const StreamAddress* streams, const float* mean, const float* lambda,
+                  float* theta, Stream stream);
+
+// State of NGVI, rows [clients, stride], valid on the chunks; all other coordinates of a row have
+// one ν in common.
+struct NaturalGradient {
+  int clients = 0;
+  std::size_t stride = 0, size = 0;  // size: all coordinates of a row
+  const float* examples = nullptr;   // [clients], N_k
+  const float* prior = nullptr;      // Λ_p: [clients, stride] if diagonal, else [clients]
+  bool diagonal = false;
+  float* fisher = nullptr;  // sum over draws of a batch's mean squared gradients
+  float* nu = nullptr;
+  float* lambda = nullptr;
+  float* rest_nu = nullptr;   // [clients]
+  double* partial = nullptr;  // [clients, kPartials, 2]
+  float* bounds = nullptr;    // [clients, 2]
+};
+constexpr int kPartials = 128;
+
+// ν = initial, Λ = N ν + Λ_p, F = 0.
+void begin_natural_gradient(const NaturalGradient& state, const Chunks& chunks, float initial,
+                            Stream stream);
+// F ← clip(F / draws), ν ← β ν + (1 - β) F, Λ ← N ν + Λ_p, then F = 0. Clipped to mean ± width std
+// over all coordinates of a row; width 0: not. Rows with count[c] = 0 rest.
+void step_natural_gradient(const NaturalGradient& state, const Chunks& chunks,
+                           const std::int32_t* count, int draws, float beta, float one_minus_beta,
+                           double width, Stream stream);
+// ν of the coordinates that are in no chunk, written out.
+void spread_rest(const NaturalGradient& state, const Chunks& rest, Stream stream);
+
+}  // namespace fedep::gpu

@@ -1,0 +1,292 @@
+// The inside of the cohort's matrix products: asynchronous copies into shared memory and
+// tensor-core products of
+// float tiles, as TF32 (11-bit mantissas) or as three TF32 products that together are as exact as
+// float.
+#pragma once
+
+#include <cstdint>
+
+#include "fedep/cuda/convolution_kernels.h"
+
+namespace fedep::gpu {
+
+constexpr int kThreads = 128;  // four warps, which share a tile's product
+constexpr int kDepth = 32;     // of a tile along the contracted index
+
+__device__ inline int divide(const Divisor& d, int n) {
+  if (d.divisor == 1) return n;
+  return int((__umulhi(std::uint32_t(n), d.factor) + std::uint32_t(n)) >> d.shift);
+}
+
+// An address in shared memory, as copies take it.
+__device__ inline unsigned shared_address(const float* p) {
+  return unsigned(__cvta_generic_to_shared(p));
+}
+
+// kPart floats from global to shared memory; zeros where not valid.
+template <int kPart>
+__device__ inline void copy(unsigned to, const float* from, bool valid) {
+  const int bytes = valid ? kPart * 4 : 0;
+  if constexpr (kPart == 4) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(to), "l"(from),
+                 "r"(bytes));
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;\n" ::"r"(to), "l"(from), "r"(bytes));
+  }
+}
+__device__ inline void end_of_copies() { asm volatile("cp.async.commit_group;\n" ::); }
+template <int kLeft>
+__device__ inline void wait_for_copies() {
+  asm volatile("cp.async.wait_group %0;\n" ::"n"(kLeft));
+}
+
+// A tensor core takes a float's first 19 bits: sign, exponent and ten bits of the mantissa. Half of
+// the last of them
+// added before makes that a rounding; it is an integer addition, since a float's bits ascend with
+// its size.
+__device__ inline std::uint32_t first_bits(float x) { return __float_as_uint(x) & 0xFFFFE000u; }
+__device__ inline std::uint32_t to_tf32(float x) { return __float_as_uint(x) + 0x1000u; }
+
+// c += a b for a 16x8 tile, contracted over 8.
+__device__ inline void multiply_tile(float (&c)[4], const std::uint32_t (&a)[4],
+                                     const std::uint32_t (&b)[2]) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%0,%1,%2,%3};\n"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+// kPart neighbouring floats at once.
+template <int kPart>
+__device__ inline void load_part(const float* from, float (&to)[kPart]) {
+  if constexpr (kPart == 4) {
+    *reinterpret_cast<float4*>(to) = *reinterpret_cast<const float4*>(from);
+  } else {
+    to[0] = from[0];
+  }
+}
+template <int kPart>
+__device__ inline void store_part(const float (&from)[kPart], float* to) {
+  if constexpr (kPart == 4) {
+    *reinterpret_cast<float4*>(to) = *reinterpret_cast<const float4*>(from);
+  } else {
+    to[0] = from[0];
+  }
+}
+
+// What is done to an operand's elements on their way into a TF32 product.
+enum class Operand {
+  rounded,  // to the nearest of TF32's numbers
+  as_is,    // they are such numbers already, or may be cut off: gradients
+  squared,
+};
+
+template <Operand kOperand>
+__device__ inline float prepared(float x) {
+  return kOperand == Operand::squared ? x * x : x;
+}
+template <Operand kOperand, bool kPrecise>
+__device__ inline std::uint32_t high_part(float x) {
+  if (kPrecise) return first_bits(x);
+  return kOperand == Operand::as_is ? __float_as_uint(x) : to_tf32(x);
+}
+
+// A block's product of a [kM, kDepth] tile and a [kDepth, kN] tile, shared by kWarpsM × kWarpsN
+// warps. `kInnerA`: the
+// contracted index is the inner one of A's tile (stride kDepth + 8), else the outer one (stride kM
+// + 4); likewise B.
+// These strides keep a warp's reads in different banks. A thread takes contracted indices 2p and 2p
+// + 1 where the
+// instruction means p and p + 4: the order of a sum is free, and neighbours come with one read.
+// With kGroups > 1 a tile
+// is that many times as deep, and each group of four warps sums its part of the depth: merge() adds
+// them up.
+template <int kM_, int kN_, int kWarpsM, bool kInnerA, bool kInnerB, bool kPrecise,
+          int kStages_ = 3, int kGroups_ = 1>
+struct TileProduct {
+  static constexpr int kM = kM_, kN = kN_, kStages = kStages_;  // stages: tiles in flight
+  static constexpr int kGroups = kGroups_, kTileDepth = kDepth * kGroups;
+  static constexpr int kWarpsN = kThreads / 32 / kWarpsM;
+  static constexpr int kTilesM = kM / kWarpsM / 16, kTilesN = kN / kWarpsN / 8;
+  static constexpr int kStrideA = kInnerA ? kTileDepth + 8 : kM + 4;
+  static constexpr int kStrideB = kInnerB ? kTileDepth + 8 : kN + 4;
+  static constexpr int kFloatsA = kInnerA ? kM * kStrideA : kTileDepth * kStrideA;
+  static constexpr int kFloatsB = kInnerB ? kN * kStrideB : kTileDepth * kStrideB;
+  static constexpr int kStrideC = kN + 4;
+  static constexpr int kStageFloats = kFloatsA + kFloatsB;
+  static constexpr int kFloats =
+      kStages * kStageFloats > kM* kStrideC ? kStages* kStageFloats : kM* kStrideC;
+  static_assert(kTilesM >= 1 && kTilesN >= 1, "tile too small for its warps");
+
+  float c[kTilesM][kTilesN][4];
+
+  // A tensor core's own sums lose bits one by one; exact products are therefore summed a tile at a
+  // time.
+  float folded[kPrecise ? kTilesM : 1][kPrecise ? kTilesN : 1][4];
+
+  __device__ void clear() {
+#pragma unroll
+    for (int i = 0; i < kTilesM; ++i)
+#pragma unroll
+      for (int j = 0; j < kTilesN; ++j)
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+          c[i][j][k] = 0.0f;
+          if (kPrecise) folded[i][j][k] = 0.0f;
+        }
+  }
+
+  // After every tile, and finish() after the last.
+  __device__ void fold() {
+    if constexpr (kPrecise) {
+#pragma unroll
+      for (int i = 0; i < kTilesM; ++i)
+#pragma unroll
+        for (int j = 0; j < kTilesN; ++j)
+#pragma unroll
+          for (int k = 0; k < 4; ++k) {
+            folded[i][j][k] += c[i][j][k];
+            c[i][j][k] = 0.0f;
+          }
+    }
+  }
+  __device__ void finish() {
+    if constexpr (kPrecise) {
+#pragma unroll
+      for (int i = 0; i < kTilesM; ++i)
+#pragma unroll
+        for (int j = 0; j < kTilesN; ++j)
+#pragma unroll
+          for (int k = 0; k < 4; ++k) c[i][j][k] = folded[i][j][k];
+    }
+  }
+
+  __device__ static float* tile_a(float* shared, int stage) {
+    return shared + stage * kStageFloats;
+  }
+  __device__ static float* tile_b(float* shared, int stage) {
+    return shared + stage * kStageFloats + kFloatsA;
+  }
+
+  // Eight of the contracted indices, from k0 on.
+  template <Operand kA, Operand kB>
+  __device__ void add(const float* a_tile, const float* b_tile, int k0) {
+    const int lane = int(threadIdx.x) & 31, warp = (int(threadIdx.x) >> 5) & 3;
+    const int group = lane >> 2, place = lane & 3;
+    const int row = (warp / kWarpsN) * (kM / kWarpsM), column = (warp % kWarpsN) * (kN / kWarpsN);
+    k0 += (int(threadIdx.x) / kThreads) * kDepth;
+    float a[kTilesM][4], b[kTilesN][2];
+#pragma unroll
+    for (int i = 0; i < kTilesM; ++i) {
+      const int m = row + i * 16 + group, k = k0 + place * 2;
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int mm = m + half * 8;
+        if constexpr (kInnerA) {
+          const float2 two = *reinterpret_cast<const float2*>(a_tile + mm * kStrideA + k);
+          a[i][half] = prepared<kA>(two.x);
+          a[i][half + 2] = prepared<kA>(two.y);
+        } else {
+          a[i][half] = prepared<kA>(a_tile[k * kStrideA + mm]);
+          a[i][half + 2] = prepared<kA>(a_tile[(k + 1) * kStrideA + mm]);
+        }
+      }
+    }
+#pragma unroll
+    for (int j = 0; j < kTilesN; ++j) {
+      const int n = column + j * 8 + group, k = k0 + place * 2;
+      if constexpr (kInnerB) {
+        const float2 two = *reinterpret_cast<const float2*>(b_tile + n * kStrideB + k);
+        b[j][0] = prepared<kB>(two.x);
+        b[j][1] = prepared<kB>(two.y);
+      } else {
+        b[j][0] = prepared<kB>(b_tile[k * kStrideB + n]);
+        b[j][1] = prepared<kB>(b_tile[(k + 1) * kStrideB + n]);
+      }
+    }
+    std::uint32_t high_a[kTilesM][4], high_b[kTilesN][2];
+#pragma unroll
+    for (int i = 0; i < kTilesM; ++i)
+#pragma unroll
+      for (int part = 0; part < 4; ++part) high_a[i][part] = high_part<kA, kPrecise>(a[i][part]);
+#pragma unroll
+    for (int j = 0; j < kTilesN; ++j)
+#pragma unroll
+      for (int part = 0; part < 2; ++part) high_b[j][part] = high_part<kB, kPrecise>(b[j][part]);
+    if (kPrecise) {  // (high + low)(high + low) without low·low
+      std::uint32_t low_a[kTilesM][4], low_b[kTilesN][2];
+#pragma unroll
+      for (int i = 0; i < kTilesM; ++i)
+#pragma unroll
+        for (int part = 0; part < 4; ++part)
+          low_a[i][part] = __float_as_uint(a[i][part] - __uint_as_float(high_a[i][part]));
+#pragma unroll
+      for (int j = 0; j < kTilesN; ++j)
+#pragma unroll
+        for (int part = 0; part < 2; ++part)
+          low_b[j][part] = __float_as_uint(b[j][part] - __uint_as_float(high_b[j][part]));
+#pragma unroll
+      for (int i = 0; i < kTilesM; ++i)
+#pragma unroll
+        for (int j = 0; j < kTilesN; ++j) {
+          multiply_tile(c[i][j], low_a[i], high_b[j]);
+          multiply_tile(c[i][j], high_a[i], low_b[j]);
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < kTilesM; ++i)
+#pragma unroll
+      for (int j = 0; j < kTilesN; ++j) multiply_tile(c[i][j], high_a[i], high_b[j]);
+  }
+
+  // The groups' sums, in their order, into the first group's. All warps must be done with the
+  // tiles.
+  __device__ void merge(float* shared) {
+    if constexpr (kGroups > 1) {
+      const int thread = int(threadIdx.x) % kThreads;
+      for (int group = 1; group < kGroups; ++group) {
+        if (int(threadIdx.x) / kThreads == group) {
+#pragma unroll
+          for (int i = 0; i < kTilesM; ++i)
+#pragma unroll
+            for (int j = 0; j < kTilesN; ++j)
+#pragma unroll
+              for (int k = 0; k < 4; ++k)
+                shared[((i * kTilesN + j) * 4 + k) * kThreads + thread] = c[i][j][k];
+        }
+        __syncthreads();
+        if (int(threadIdx.x) < kThreads) {
+#pragma unroll
+          for (int i = 0; i < kTilesM; ++i)
+#pragma unroll
+            for (int j = 0; j < kTilesN; ++j)
+#pragma unroll
+              for (int k = 0; k < 4; ++k)
+                c[i][j][k] += shared[((i * kTilesN + j) * 4 + k) * kThreads + thread];
+        }
+        __syncthreads();
+      }
+    }
+  }
+
+  // The products as rows in shared memory, [kM, kStrideC]. All warps must be done with the tiles.
+  __device__ void lay_out(float* shared) const {
+    if (int(threadIdx.x) >= kThreads) return;
+    const int lane = int(threadIdx.x) & 31, warp = int(threadIdx.x) >> 5;
+    const int group = lane >> 2, place = lane & 3;
+    const int row = (warp / kWarpsN) * (kM / kWarpsM), column = (warp % kWarpsN) * (kN / kWarpsN);
+#pragma unroll
+    for (int i = 0; i < kTilesM; ++i)
+#pragma unroll
+      for (int j = 0; j < kTilesN; ++j) {
+        float* at = shared + (row + i * 16 + group) * kStrideC + column + j * 8 + place * 2;
+        at[0] = c[i][j][0];
+        at[1] = c[i][j][1];
+        at[8 * kStrideC] = c[i][j][2];
+        at[8 * kStrideC + 1] = c[i][j][3];
+      }
+  }
+};
+
+}  // namespace fedep::gpu

@@ -1,0 +1,242 @@
+#include "fedep/cuda/round_kernels.h"
+
+#include <cuda_runtime.h>
+
+#include "fedep/cuda/launch.h"
+#include "fedep/cuda/reduce.cuh"
+
+namespace fedep::gpu {
+namespace {
+
+constexpr unsigned kThreads = 256;
+
+__device__ std::size_t first_index() { return std::size_t(blockIdx.x) * blockDim.x + threadIdx.x; }
+__device__ std::size_t index_stride() { return std::size_t(gridDim.x) * blockDim.x; }
+__device__ float infinity() { return __int_as_float(0x7f800000); }
+__device__ bool improper(float lambda) { return !(lambda > 0) || !isfinite(lambda); }
+
+__device__ float delta_at(const DeltaRow& row, std::size_t i) {
+  const float a = row.a != nullptr ? row.a[i] : row.a_number;
+  const float b = row.b != nullptr ? row.b[i] : row.b_number;
+  return a - b;
+}
+
+__device__ long long units_at(const DeltaRow& row, std::size_t i) {
+  return __double2ll_rn(double(delta_at(row, i)) * row.scale);
+}
+
+struct Measure {
+  using Value = DeltaFacts;
+  const DeltaRow* rows;
+  __device__ DeltaFacts zero() const { return {0.0, 0.0f, 0}; }
+  __device__ void take(DeltaFacts& v, int row, std::size_t i) const {
+    const float x = delta_at(rows[row], i);
+    v.squares += double(x) * double(x);
+    v.largest = fmaxf(v.largest, fabsf(x));
+    v.has_nan |= isnan(x) ? 1 : 0;
+  }
+  __device__ void merge(DeltaFacts& v, const DeltaFacts& w) const {
+    v.squares += w.squares;
+    v.largest = fmaxf(v.largest, w.largest);
+    v.has_nan |= w.has_nan;
+  }
+};
+
+struct Examine {
+  using Value = ArrayFacts;
+  const float* x;
+  __device__ ArrayFacts zero() const { return {infinity(), 0.0f, 1, 0}; }
+  __device__ void take(ArrayFacts& v, int, std::size_t i) const {
+    const float value = x[i];
+    v.least = fminf(v.least, value);
+    v.largest = fmaxf(v.largest, fabsf(value));
+    v.finite &= isfinite(value) ? 1 : 0;
+    v.has_nan |= isnan(value) ? 1 : 0;
+  }
+  __device__ void merge(ArrayFacts& v, const ArrayFacts& w) const {
+    v.least = fminf(v.least, w.least);
+    v.largest = fmaxf(v.largest, w.largest);
+    v.finite &= w.finite;
+    v.has_nan |= w.has_nan;
+  }
+};
+
+struct Improper {
+  using Value = unsigned long long;
+  const ImproperRow* rows;
+  __device__ Value zero() const { return 0; }
+  __device__ void take(Value& v, int row, std::size_t i) const {
+    const ImproperRow& r = rows[row];
+    const float now = r.after[i];
+    if (!improper(now)) return;
+    const float old = r.before != nullptr ? r.before[i] : r.before_number;
+    v += now == 0 && old == 0 ? 0 : 1;
+  }
+  __device__ void merge(Value& v, Value w) const { v += w; }
+};
+
+struct Different {
+  using Value = unsigned long long;
+  const float* a;
+  const float* b;
+  __device__ Value zero() const { return 0; }
+  __device__ void take(Value& v, int, std::size_t i) const { v += a[i] == b[i] ? 0 : 1; }
+  __device__ void merge(Value& v, Value w) const { v += w; }
+};
+
+__global__ void sum_kernel(const DeltaRow* rows, std::size_t count, std::size_t n, double unit,
+                           float* total) {
+  for (std::size_t i = first_index(); i < n; i += index_stride()) {
+    long long sum = 0;
+#pragma unroll 4
+    for (std::size_t k = 0; k < count; ++k) sum += units_at(rows[k], i);
+    total[i] = float(double(sum) * unit);
+  }
+}
+
+__device__ float stepped(const OptimizerStep& s, float x, float g, float* slot0, float* slot1,
+                         std::size_t i) {
+  switch (s.kind) {
+    case OptimizerStep::sgd:
+      return x + s.lr * g;
+    case OptimizerStep::momentum: {
+      const float m = g + s.momentum_factor * slot0[i];
+      slot0[i] = m;
+      return x + s.lr * m;
+    }
+    case OptimizerStep::adagrad: {
+      const float a = slot0[i] + g * g;
+      slot0[i] = a;
+      if (!(a > 0)) return x + 0.0f;
+      return s.epsilon_inside != 0 ? x + s.lr * g / sqrtf(a + s.epsilon)
+                                   : x + s.lr * g / (sqrtf(a) + s.epsilon);
+    }
+    case OptimizerStep::adam: {
+      const float m = s.beta1 * slot0[i] + (1 - s.beta1) * g;
+      const float v = s.beta2 * slot1[i] + (1 - s.beta2) * g * g;
+      slot0[i] = m;
+      slot1[i] = v;
+      return x + s.lr * m / (sqrtf(s.correct * v) + s.epsilon);
+    }
+    case OptimizerStep::yogi: {
+      const float g2 = g * g;
+      const float old = slot1[i];
+      const float sign = old > g2 ? 1.0f : (old < g2 ? -1.0f : 0.0f);
+      const float m = s.beta1 * slot0[i] + (1 - s.beta1) * g;
+      const float v = old - (1 - s.beta2) * sign * g2;
+      slot0[i] = m;
+      slot1[i] = v;
+      return x + s.lr * m / (sqrtf(v) + s.epsilon);
+    }
+  }
+  return x;
+}
+
+__global__ void apply_kernel(OptimizerStep step, std::size_t n, float* x, const float* g,
+                             float* slot0, float* slot1) {
+  for (std::size_t i = first_index(); i < n; i += index_stride()) {
+    x[i] = stepped(step, x[i], g[i], slot0, slot1, i);
+  }
+}
+
+__global__ void move_kernel(const FactorRow* rows, std::size_t n) {
+  const FactorRow row = rows[blockIdx.y];
+  for (std::size_t i = first_index(); i < n; i += index_stride()) {
+    const float g = float(double(units_at(row.delta, i)) * row.unit);
+    const float before = row.x[i];
+    const float after = stepped(row.step, before, g, row.slot0, row.slot1, i);
+    row.x[i] = row.settle == 1.0f ? after : before + row.settle * (after - before);
+  }
+}
+
+__global__ void floor_kernel(FloorTask t, std::size_t n) {
+  for (std::size_t i = first_index(); i < n; i += index_stride()) {
+    const float lambda = t.lambda != nullptr ? t.lambda[i] : t.number;
+    if (!improper(lambda) && lambda >= t.floor) continue;
+    if (improper(lambda)) {
+      const float old = t.before_lambda != nullptr ? t.before_lambda[i] : t.before_number;
+      const float mean = improper(old) ? 0.0f : t.before_eta[i] / old;
+      t.eta[i] = t.floor * mean;
+    } else {
+      t.eta[i] = t.eta[i] / lambda * t.floor;
+    }
+    if (t.lambda != nullptr) t.lambda[i] = t.floor;
+  }
+}
+
+__global__ void estimate_kernel(const float* eta, const float* lambda, float number,
+                                const float* initial, float* out, std::size_t n) {
+  for (std::size_t i = first_index(); i < n; i += index_stride()) {
+    const float precision = lambda != nullptr ? lambda[i] : number;
+    const float center = eta[i] / precision;
+    out[i] = precision != 0 && isfinite(center) ? center : initial[i];
+  }
+}
+
+}  // namespace
+
+std::size_t measure_scratch(std::size_t rows) { return rows * kReduceBlocks * sizeof(DeltaFacts); }
+
+void measure_deltas(const DeltaRow* rows, std::size_t count, std::size_t n, void* scratch,
+                    DeltaFacts* out, CUstream_st* stream) {
+  if (count == 0) return;
+  reduce("measure_deltas", Measure{rows}, unsigned(count), n, scratch, out, stream);
+}
+
+void sum_on_grid(const DeltaRow* rows, std::size_t count, std::size_t n, double unit, float* total,
+                 CUstream_st* stream) {
+  if (n == 0) return;
+  sum_kernel<<<blocks_for(n, kThreads), kThreads, 0, stream>>>(rows, count, n, unit, total);
+  check_launch("sum_on_grid");
+}
+
+void apply_step(const OptimizerStep& step, std::size_t n, float* x, const float* g, float* slot0,
+                float* slot1, CUstream_st* stream) {
+  if (n == 0) return;
+  apply_kernel<<<blocks_for(n, kThreads), kThreads, 0, stream>>>(step, n, x, g, slot0, slot1);
+  check_launch("apply_step");
+}
+
+void move_factors(const FactorRow* rows, std::size_t count, std::size_t n, CUstream_st* stream) {
+  if (n == 0 || count == 0) return;
+  const dim3 grid(blocks_for(n, kThreads), unsigned(count));
+  move_kernel<<<grid, kThreads, 0, stream>>>(rows, n);
+  check_launch("move_factors");
+}
+
+std::size_t facts_scratch() { return kReduceBlocks * sizeof(ArrayFacts); }
+
+void examine(const float* x, std::size_t n, void* scratch, ArrayFacts* out, CUstream_st* stream) {
+  reduce("examine", Examine{x}, 1, n, scratch, out, stream);
+}
+
+std::size_t count_scratch(std::size_t rows) {
+  return rows * kReduceBlocks * sizeof(unsigned long long);
+}
+
+void count_improper(const ImproperRow* rows, std::size_t count, std::size_t n, void* scratch,
+                    unsigned long long* out, CUstream_st* stream) {
+  if (count == 0) return;
+  reduce("count_improper", Improper{rows}, unsigned(count), n, scratch, out, stream);
+}
+
+void count_different(const float* a, const float* b, std::size_t n, void* scratch,
+                     unsigned long long* out, CUstream_st* stream) {
+  reduce("count_different", Different{a, b}, 1, n, scratch, out, stream);
+}
+
+void raise_to_floor(const FloorTask& task, std::size_t n, CUstream_st* stream) {
+  if (n == 0) return;
+  floor_kernel<<<blocks_for(n, kThreads), kThreads, 0, stream>>>(task, n);
+  check_launch("raise_to_floor");
+}
+
+void estimate_points(const float* eta, const float* lambda, float number, const float* initial,
+                     float* out, std::size_t n, CUstream_st* stream) {
+  if (n == 0) return;
+  estimate_kernel<<<blocks_for(n, kThreads), kThreads, 0, stream>>>(eta, lambda, number, initial,
+                                                                    out, n);
+  check_launch("estimate_points");
+}
+
+}  // namespace fedep::gpu

@@ -1,0 +1,110 @@
+// Kernels of a round: all clients' deltas measured and summed on the fixed-point grid, optimizers
+// on natural parameters, the guard. A delta is never written down; it is a difference, formed where
+// it is needed. Formulas and roundings are those of round/grid.cpp, optim/optimizer.cpp and
+// optim/guard.cpp, so element by element the bits are too.
+//
+// Plain C++17: nvcc reads this. Pointers are to GPU memory; functions enqueue on `stream` and
+// return.
+#pragma once
+
+#include <cstddef>
+
+struct CUstream_st;
+
+namespace fedep::gpu {
+
+// One array (eta or lambda) of one client's delta, a - b; where a pointer is null, the number
+// stands for every element. `scale`: what it is multiplied by to be in units of the grid.
+struct DeltaRow {
+  const float* a = nullptr;
+  const float* b = nullptr;
+  float a_number = 0;
+  float b_number = 0;
+  double scale = 0;
+};
+
+struct DeltaFacts {
+  double squares;  // Σ delta²
+  float largest;   // magnitude; NaN are passed over
+  int has_nan;
+};
+
+// out[row], for rows arrays of n elements. scratch: measure_scratch(rows) bytes.
+std::size_t measure_scratch(std::size_t rows);
+void measure_deltas(const DeltaRow* rows, std::size_t count, std::size_t n, void* scratch,
+                    DeltaFacts* out, CUstream_st* stream);
+
+// total[i] = unit × Σ_rows (delta[i] scale, rounded to the nearest integer, ties to even): exact in
+// 64-bit integers. Every row must fit.
+void sum_on_grid(const DeltaRow* rows, std::size_t count, std::size_t n, double unit, float* total,
+                 CUstream_st* stream);
+
+// optim/optimizer.h's step with everything that does not depend on the coordinate worked out.
+struct OptimizerStep {
+  enum Kind : int { sgd, momentum, adagrad, adam, yogi } kind = sgd;
+  float lr = 0;
+  float momentum_factor = 0;
+  float beta1 = 0, beta2 = 0, epsilon = 0;
+  float correct = 0;       // adam's 1 / (1 - beta2^t)
+  int epsilon_inside = 0;  // adagrad
+};
+
+// x and its slots follow g.
+void apply_step(const OptimizerStep& step, std::size_t n, float* x, const float* g, float* slot0,
+                float* slot1, CUstream_st* stream);
+
+// A client's own factor follows what was sent of its delta: g = unit × rounded(delta scale). With
+// `settle` other than 1 it keeps only that much of its step (and its slots all of theirs).
+struct FactorRow {
+  DeltaRow delta;
+  double unit = 0;
+  OptimizerStep step;
+  float settle = 1;
+  float* x = nullptr;
+  float* slot0 = nullptr;
+  float* slot1 = nullptr;
+};
+void move_factors(const FactorRow* rows, std::size_t count, std::size_t n, CUstream_st* stream);
+
+// What a round must know of an array.
+struct ArrayFacts {
+  float least;    // +infinity if there is none
+  float largest;  // magnitude; NaN are passed over
+  int finite;     // all are
+  int has_nan;
+};
+std::size_t facts_scratch();
+void examine(const float* x, std::size_t n, void* scratch, ArrayFacts* out, CUstream_st* stream);
+
+// Precisions of `after` that are not positive and finite, except zeros that were zero before too.
+// before null: before_number.
+struct ImproperRow {
+  const float* before = nullptr;
+  const float* after = nullptr;
+  float before_number = 0;
+};
+std::size_t count_scratch(std::size_t rows);
+void count_improper(const ImproperRow* rows, std::size_t count, std::size_t n, void* scratch,
+                    unsigned long long* out, CUstream_st* stream);
+
+// Elements in which a and b differ; NaN differs from everything.
+void count_different(const float* a, const float* b, std::size_t n, void* scratch,
+                     unsigned long long* out, CUstream_st* stream);
+
+// Precisions below the floor are raised to it (optim/guard.cpp); null lambdas: the numbers.
+struct FloorTask {
+  const float* before_eta = nullptr;
+  const float* before_lambda = nullptr;
+  float before_number = 0;
+  float* eta = nullptr;
+  float* lambda = nullptr;
+  float number = 0;
+  float floor = 0;
+};
+void raise_to_floor(const FloorTask& task, std::size_t n, CUstream_st* stream);
+
+// eta / lambda where that is finite and lambda not zero, else initial. lambda null: the number.
+void estimate_points(const float* eta, const float* lambda, float number, const float* initial,
+                     float* out, std::size_t n, CUstream_st* stream);
+
+}  // namespace fedep::gpu

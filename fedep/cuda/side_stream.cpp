@@ -1,0 +1,47 @@
+#include "fedep/cuda/side_stream.h"
+
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+
+#include "fedep/message/error.h"
+
+namespace fedep {
+namespace {
+
+void check(cudaError_t error, const char* call) {
+  if (error == cudaSuccess) return;
+  cudaGetLastError();
+  throw RunError(fmt::format("GPU: {} failed: {}", call, cudaGetErrorString(error)));
+}
+
+// `later` goes on after what `earlier` was given so far.
+void order(cudaStream_t earlier, cudaEvent_t event, cudaStream_t later) {
+  check(cudaEventRecord(event, earlier), "cudaEventRecord");
+  check(cudaStreamWaitEvent(later, event, 0), "cudaStreamWaitEvent");
+}
+
+}  // namespace
+
+SideStream::SideStream() {
+  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
+  check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cudaEventCreate");
+}
+
+SideStream::~SideStream() {
+  if (stream_ != nullptr) cudaStreamSynchronize(stream_);
+  if (event_ != nullptr) cudaEventDestroy(event_);
+  if (stream_ != nullptr) cudaStreamDestroy(stream_);
+}
+
+void SideStream::follow_main() { order(device_stream(), event_, stream_); }
+void SideStream::follow(SideStream& other) { order(other.stream_, other.event_, stream_); }
+void SideStream::main_follows() { order(stream_, event_, device_stream()); }
+
+void SideStream::copy(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_), "cudaMemcpyAsync");
+}
+
+void SideStream::wait() { check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize"); }
+
+}  // namespace fedep

@@ -1,0 +1,509 @@
+// update_weights() and add_squares(): gradients of weights, [taps in, out] = Σ over examples and
+// positions of inputs
+// times derivatives, with the SGD step (or the sum of squares) done where the gradient is made: it
+// is never stored.
+#include <algorithm>
+
+#include "fedep/cuda/launch.h"
+#include "fedep/cuda/product.cuh"
+
+namespace fedep::gpu {
+namespace {
+
+enum class Sum {
+  gradients,         // Σ x δ
+  squared_products,  // Σ x² δ²: squares per example, where each has one position
+  squares,           // Σ_examples (Σ_positions x δ)²
+};
+
+struct WeightTask {
+  Geometry g;
+  CohortShape cohort;
+  const float* x;
+  bool x_is_tf32;
+  const float* dy;
+  int splits;  // of the sum; several: their parts go to `partial` [splits, clients, taps in out]
+  float* partial;
+  Update update;  // of Sum::gradients
+  float* sum;     // of the others, with update.stride between clients
+};
+
+// One weight's step.
+__device__ inline void step(const Update& u, float lambda, float per_example, float eta,
+                            float gradient, float& momentum, float& theta) {
+  momentum = u.mu * momentum + gradient + (lambda * theta - eta) * per_example;
+  theta -= u.lr * momentum;
+}
+
+__device__ void update_one(const Update& u, int client, std::size_t at, float gradient) {
+  const std::size_t i = std::size_t(client) * u.stride + at;
+  step(u, u.diagonal ? u.lambda[i] : u.lambda[client], u.per_example[client],
+       u.eta == nullptr ? 0.0f : u.eta[i], gradient, u.momentum[i], u.theta[i]);
+}
+
+// `kFetch`: what the step needs besides the gradient (theta, momentum, eta, lambda) is fetched into
+// shared memory
+// while the gradient is summed.
+template <int kM, int kN, int kWarpsM, bool kVector, bool kPrecise, Sum kSum, bool kFetch>
+__global__ void __launch_bounds__(kThreads) weight_product(const WeightTask task) {
+  using Product = TileProduct<kM, kN, kWarpsM, false, false, kPrecise, kFetch ? 2 : 3>;
+  constexpr int kStages = Product::kStages;
+  constexpr int kPart = kVector ? 4 : 1;
+  extern __shared__ __align__(16) float shared[];
+  __shared__ short position_list[kMostPositions];  // output positions summed over
+  __shared__ int input_list[kMostPositions];  // and where the block's one tap meets them, in floats
+  __shared__ int position_count;
+
+  const Geometry& g = task.g;
+  const int client = int(blockIdx.z) / task.splits, split = int(blockIdx.z) % task.splits;
+  const int count = task.cohort.counts[client];
+  if (count == 0) return;
+  const int tid = int(threadIdx.x);
+  const int first_m = int(blockIdx.x) * kM, first_n = int(blockIdx.y) * kN;
+  const int rows_m = g.weight_rows;
+  const int positions = g.out_height * g.out_width;
+
+  // Output positions that this block's tap meets data at; all of them where a block has several
+  // taps.
+  const bool one_tap = g.in % kM == 0 || g.taps == 1;
+  if (tid < 32) {
+    const int tap = g.tap[divide(g.by_in, first_m)];
+    const int ky = tap / g.kernel, kx = tap % g.kernel;
+    int found = 0;
+    for (int base = 0; base < positions; base += 32) {
+      const int p = base + tid;
+      const int oy = p / g.out_width, ox = p - oy * g.out_width;
+      const int y = oy * g.stride - g.pad_top + ky, x = ox * g.stride - g.pad_left + kx;
+      const bool inside =
+          p < positions && (!one_tap || (y >= 0 && y < g.height && x >= 0 && x < g.width));
+      const unsigned vote = __ballot_sync(0xFFFFFFFFu, inside);
+      if (inside) {
+        const int place = found + __popc(vote & ((1u << tid) - 1u));
+        position_list[place] = short(p);
+        input_list[place] = (y * g.width + x) * g.in;
+      }
+      found += __popc(vote);
+    }
+    if (tid == 0) position_count = found;
+  }
+  __syncthreads();
+  const int listed = position_count;
+  // Rows of the sum. For squares each example has `groups` groups of eight positions, the last one
+  // filled up with zeros.
+  const int groups = (listed + 7) / 8;
+  const int depth = kSum == Sum::squares ? count * groups * 8 : count * listed;
+  const int all_tiles = (depth + kDepth - 1) / kDepth;
+  // A part ends where an example ends: squares are taken of whole examples. Tiles of squares may
+  // begin inside one.
+  int first = 0, last = depth;
+  if (task.splits > 1) {
+    if (kSum == Sum::squares) {
+      const int share = (count + task.splits - 1) / task.splits;
+      first = min(split * share, count) * groups * 8;
+      last = min((split + 1) * share, count) * groups * 8;
+    } else {
+      const int share = (all_tiles + task.splits - 1) / task.splits * kDepth;
+      first = min(split * share, depth);
+      last = min(first + share, depth);
+    }
+  }
+  const int tiles = (last - first + kDepth - 1) / kDepth;
+
+  const float* const x = task.x + std::size_t(client) * std::size_t(task.cohort.rows) *
+                                      std::size_t(g.height * g.width * g.in);
+  const float* const dy = task.dy + std::size_t(client) * std::size_t(task.cohort.rows) *
+                                        std::size_t(positions * g.out);
+
+  // Example and place in the lists of row r of the sum; a negative image: nothing. Quotients by
+  // floats are exact here:
+  // numbers below 2^22, divisors below 2^11.
+  const float by_count = 1.0f / float(count), by_groups = 1.0f / float(max(groups, 1));
+  const auto row_at = [&](int r, int& image, int& index) {
+    if (kSum == Sum::squares) {
+      const int group = r >> 3;
+      image = __float2int_rz((float(group) + 0.5f) * by_groups);
+      index = (group - image * groups) * 8 + (r & 7);
+      if (index >= listed) {
+        image = -1;
+        index = 0;
+      }
+    } else {
+      index = __float2int_rz((float(r) + 0.5f) * by_count);
+      image = r - index * count;
+    }
+    if (r >= last) {
+      image = -1;
+      index = 0;
+    }
+  };
+
+  constexpr int kAcrossM = kM / kPart, kAcrossN = kN / kPart;
+  const int input_map = g.height * g.width * g.in, output_map = positions * g.out;
+  const int column_m = (tid % kAcrossM) * kPart, column_n = (tid % kAcrossN) * kPart;
+  // A thread copies the same columns of every row.
+  const int m = first_m + column_m;
+  const int t = m < rows_m ? divide(g.by_in, m) : 0;
+  const int channel = m - t * g.in, ky = g.tap[t] / g.kernel, kx = g.tap[t] % g.kernel;
+
+  constexpr int kRowsM = kDepth * kAcrossM / kThreads, kStepM = kThreads / kAcrossM;
+  constexpr int kRowsN = kDepth * kAcrossN / kThreads, kStepN = kThreads / kAcrossN;
+  constexpr unsigned kStageBytes = Product::kStageFloats * 4;
+  const unsigned shared_a =
+      shared_address(shared) + unsigned((tid / kAcrossM) * Product::kStrideA + column_m) * 4;
+  const unsigned shared_b =
+      shared_address(shared) +
+      unsigned(Product::kFloatsA + (tid / kAcrossN) * Product::kStrideB + column_n) * 4;
+  const float* const x_begin = x + channel;
+  const float* const dy_begin = dy + first_n + column_n;
+  const bool m_valid = m < rows_m, n_valid = first_n + column_n < g.out;
+
+  const auto copy_input = [&](int stage, int i, int image, int index) {
+    bool valid = image >= 0 && m_valid;
+    int at = 0;
+    if (one_tap) {
+      at = input_list[index];
+    } else {
+      const int position = position_list[index];
+      const int oy = position / g.out_width, ox = position - oy * g.out_width;
+      const int iy = oy * g.stride - g.pad_top + ky, ix = ox * g.stride - g.pad_left + kx;
+      valid = valid && iy >= 0 && iy < g.height && ix >= 0 && ix < g.width;
+      at = (iy * g.width + ix) * g.in;
+    }
+    copy<kPart>(
+        shared_a + unsigned(stage) * kStageBytes + unsigned(i * kStepM * Product::kStrideA) * 4,
+        valid ? x_begin + image * input_map + at : x, valid);
+  };
+  const auto copy_derivative = [&](int stage, int i, int image, int index) {
+    const bool valid = image >= 0 && n_valid;
+    copy<kPart>(
+        shared_b + unsigned(stage) * kStageBytes + unsigned(i * kStepN * Product::kStrideB) * 4,
+        valid ? dy_begin + image * output_map + int(position_list[index]) * g.out : dy, valid);
+  };
+  // Where a block has one tap, four threads share a row of both tiles and its address is worked out
+  // once.
+  constexpr int kLanes = kThreads / kDepth;
+  const int lane = (tid % kLanes) * kPart, own_row = tid / kLanes;
+  const unsigned to_a = shared_address(shared) + unsigned(own_row * Product::kStrideA + lane) * 4;
+  const unsigned to_b =
+      shared_address(shared) + unsigned(Product::kFloatsA + own_row * Product::kStrideB + lane) * 4;
+  const float* const x_lane =
+      x + first_m - (g.taps == 1 ? 0 : divide(g.by_in, first_m) * g.in) + lane;
+  const float* const dy_lane = dy + first_n + lane;
+  const auto load_row = [&](int tile, int stage) {
+    int image, index;
+    row_at(first + tile * kDepth + own_row, image, index);
+    const bool valid = image >= 0;
+    const float* const x_from = x_lane + (valid ? image * input_map + input_list[index] : 0);
+    const float* const dy_from =
+        dy_lane + (valid ? image * output_map + int(position_list[index]) * g.out : 0);
+#pragma unroll
+    for (int j = 0; j < kM / (kLanes * kPart); ++j) {
+      const int column = j * kLanes * kPart;
+      copy<kPart>(to_a + unsigned(stage) * kStageBytes + unsigned(column) * 4, x_from + column,
+                  valid && first_m + lane + column < rows_m);
+    }
+#pragma unroll
+    for (int j = 0; j < kN / (kLanes * kPart); ++j) {
+      const int column = j * kLanes * kPart;
+      copy<kPart>(to_b + unsigned(stage) * kStageBytes + unsigned(column) * 4, dy_from + column,
+                  valid && first_n + lane + column < g.out);
+    }
+  };
+  const auto load = [&](int tile, int stage) {
+    if (kVector && one_tap) return load_row(tile, stage);
+    const int begin = first + tile * kDepth;
+    int image, index;
+#pragma unroll
+    for (int i = 0; i < kRowsM; ++i) {
+      row_at(begin + tid / kAcrossM + i * kStepM, image, index);
+      copy_input(stage, i, image, index);
+      if constexpr (kM == kN) copy_derivative(stage, i, image, index);
+    }
+    if constexpr (kM != kN) {
+#pragma unroll
+      for (int i = 0; i < kRowsN; ++i) {
+        row_at(begin + tid / kAcrossN + i * kStepN, image, index);
+        copy_derivative(stage, i, image, index);
+      }
+    }
+  };
+
+  Product product;
+  product.clear();
+  float total[kSum == Sum::squares ? Product::kTilesM : 1]
+             [kSum == Sum::squares ? Product::kTilesN : 1][4] = {};
+  constexpr int kItems =
+      kM * kAcrossN / kThreads;  // fours (or single weights) of a thread, all in its own columns
+  const int n = first_n + column_n;
+  const auto row_of = [&](int item) { return tid / kAcrossN + item * (kThreads / kAcrossN); };
+  const auto weight_at = [&](int item) {
+    const int row = first_m + row_of(item);
+    const int tap = one_tap ? t : divide(g.by_in, row);
+    return (std::size_t(g.tap[tap]) * std::size_t(g.in) + std::size_t(row - tap * g.in)) *
+               std::size_t(g.out) +
+           std::size_t(n);
+  };
+  float* const fetched = shared + Product::kFloats;  // theta, momentum, eta, lambda: [kM, kN] each
+  load(0, 0);
+  if constexpr (kFetch) {
+    const Update& u = task.update;
+    const unsigned to = shared_address(fetched) + unsigned((tid / kAcrossN) * kN + column_n) * 4;
+#pragma unroll
+    for (int item = 0; item < kItems; ++item) {
+      const bool valid = n < g.out && first_m + row_of(item) < rows_m;
+      const std::size_t i = valid ? std::size_t(client) * u.stride + weight_at(item) : 0;
+      const unsigned at = to + unsigned(item * (kThreads / kAcrossN) * kN) * 4;
+      copy<kPart>(at, u.theta + i, valid);
+      copy<kPart>(at + kM * kN * 4, u.momentum + i, valid);
+      if (u.eta != nullptr) copy<kPart>(at + 2 * kM * kN * 4, u.eta + i, valid);
+      if (u.diagonal) copy<kPart>(at + 3 * kM * kN * 4, u.lambda + i, valid);
+    }
+  }
+  end_of_copies();
+#pragma unroll
+  for (int stage = 1; stage < kStages - 1; ++stage) {
+    if (stage < tiles) load(stage, stage);
+    end_of_copies();
+  }
+  int group_in_example = 0;
+  for (int tile = 0; tile < tiles; ++tile) {
+    wait_for_copies<kStages - 2>();
+    __syncthreads();
+    const int next = tile + kStages - 1;
+    if (next < tiles) load(next, next % kStages);
+    end_of_copies();
+    const float* const a_tile = Product::tile_a(shared, tile % kStages);
+    const float* const b_tile = Product::tile_b(shared, tile % kStages);
+#pragma unroll
+    for (int k = 0; k < kDepth; k += 8) {
+      if (kSum == Sum::squared_products) {
+        product.template add<Operand::squared, Operand::squared>(a_tile, b_tile, k);
+      } else if (task.x_is_tf32) {
+        product.template add<Operand::as_is, Operand::as_is>(a_tile, b_tile, k);
+      } else {
+        product.template add<Operand::rounded, Operand::as_is>(a_tile, b_tile, k);
+      }
+      if (kSum == Sum::squares && ++group_in_example == groups) {
+        group_in_example = 0;
+#pragma unroll
+        for (int i = 0; i < Product::kTilesM; ++i)
+#pragma unroll
+          for (int j = 0; j < Product::kTilesN; ++j)
+#pragma unroll
+            for (int part = 0; part < 4; ++part) {
+              const float value = product.c[i][j][part];
+              total[i][j][part] += value * value;
+              product.c[i][j][part] = 0.0f;
+            }
+      }
+    }
+    if (kSum != Sum::squares) product.fold();
+  }
+  if (kSum != Sum::squares) product.finish();
+  if (kSum == Sum::squares) {
+#pragma unroll
+    for (int i = 0; i < Product::kTilesM; ++i)
+#pragma unroll
+      for (int j = 0; j < Product::kTilesN; ++j)
+#pragma unroll
+        for (int part = 0; part < 4; ++part) product.c[i][j][part] = total[i][j][part];
+  }
+  wait_for_copies<0>();
+  __syncthreads();
+  product.lay_out(shared);
+  __syncthreads();
+
+  if (n >= g.out) return;
+  const auto value_of = [&](int item) {
+    return shared + row_of(item) * Product::kStrideC + column_n;
+  };
+  if (task.splits > 1) {
+    const std::size_t part =
+        std::size_t(split) * std::size_t(task.cohort.clients) + std::size_t(client);
+    for (int item = 0; item < kItems; ++item) {
+      const int row = first_m + row_of(item);
+      if (row >= rows_m) break;
+      float* const to = task.partial +
+                        (part * std::size_t(rows_m) + std::size_t(row)) * std::size_t(g.out) +
+                        std::size_t(n);
+      for (int i = 0; i < kPart; ++i) to[i] = value_of(item)[i];
+    }
+    return;
+  }
+  if (kSum != Sum::gradients) {
+    const float weight = 1.0f / float(count);
+    for (int item = 0; item < kItems; ++item) {
+      if (first_m + row_of(item) >= rows_m) break;
+      float* const to = task.sum + std::size_t(client) * task.update.stride + weight_at(item);
+      if constexpr (kVector) {
+        float4 sum = *reinterpret_cast<const float4*>(to);
+        const float* const value = value_of(item);
+        sum.x += weight * value[0];
+        sum.y += weight * value[1];
+        sum.z += weight * value[2];
+        sum.w += weight * value[3];
+        *reinterpret_cast<float4*>(to) = sum;
+      } else {
+        to[0] += weight * value_of(item)[0];
+      }
+    }
+    return;
+  }
+  const Update& u = task.update;
+  if constexpr (kFetch) {
+    const float per_example = u.per_example[client],
+                shared_lambda = u.diagonal ? 0.0f : u.lambda[client];
+#pragma unroll
+    for (int item = 0; item < kItems; ++item) {
+      if (first_m + row_of(item) >= rows_m) break;
+      const float* const own = fetched + row_of(item) * kN + column_n;
+      float theta[kPart], m_part[kPart], eta[kPart] = {}, lambda[kPart];
+      load_part<kPart>(own, theta);
+      load_part<kPart>(own + kM * kN, m_part);
+      if (u.eta != nullptr) load_part<kPart>(own + 2 * kM * kN, eta);
+      if (u.diagonal) load_part<kPart>(own + 3 * kM * kN, lambda);
+#pragma unroll
+      for (int j = 0; j < kPart; ++j) {
+        step(u, u.diagonal ? lambda[j] : shared_lambda, per_example, eta[j], value_of(item)[j],
+             m_part[j], theta[j]);
+      }
+      const std::size_t i = std::size_t(client) * u.stride + weight_at(item);
+      store_part<kPart>(theta, u.theta + i);
+      store_part<kPart>(m_part, u.momentum + i);
+    }
+  } else {
+    for (int item = 0; item < kItems; ++item) {
+      if (first_m + row_of(item) >= rows_m) break;
+      update_one(u, client, weight_at(item), value_of(item)[0]);
+    }
+  }
+}
+
+// Adds up the parts of a sum, in their order, and does with it what weight_product does. kPart
+// neighbours a thread.
+template <bool kSquares, int kPart>
+__global__ void finish_splits(const WeightTask task) {
+  const Geometry& g = task.g;
+  const int client = int(blockIdx.y);
+  const int count = task.cohort.counts[client];
+  if (count == 0) return;
+  const int size = g.weight_rows * g.out, tap_size = g.in * g.out;
+  const int i = int(blockIdx.x * blockDim.x + threadIdx.x) * kPart;
+  if (i >= size) return;
+  float value[kPart] = {};
+  for (int split = 0; split < task.splits; ++split) {
+    float part[kPart];
+    load_part<kPart>(
+        task.partial +
+            (std::size_t(split) * std::size_t(task.cohort.clients) + std::size_t(client)) *
+                std::size_t(size) +
+            std::size_t(i),
+        part);
+    for (int j = 0; j < kPart; ++j) value[j] += part[j];
+  }
+  const int t = i / tap_size;
+  const std::size_t at = std::size_t(client) * task.update.stride +
+                         std::size_t(g.tap[t]) * std::size_t(tap_size) +
+                         std::size_t(i - t * tap_size);
+  const Update& u = task.update;
+  if (kSquares) {
+    float sum[kPart];
+    load_part<kPart>(task.sum + at, sum);
+    for (int j = 0; j < kPart; ++j) sum[j] += value[j] / float(count);
+    store_part<kPart>(sum, task.sum + at);
+    return;
+  }
+  float theta[kPart], momentum[kPart], eta[kPart] = {}, lambda[kPart];
+  load_part<kPart>(u.theta + at, theta);
+  load_part<kPart>(u.momentum + at, momentum);
+  if (u.eta != nullptr) load_part<kPart>(u.eta + at, eta);
+  if (u.diagonal) load_part<kPart>(u.lambda + at, lambda);
+  for (int j = 0; j < kPart; ++j) {
+    step(u, u.diagonal ? lambda[j] : u.lambda[client], u.per_example[client], eta[j], value[j],
+         momentum[j], theta[j]);
+  }
+  store_part<kPart>(theta, u.theta + at);
+  store_part<kPart>(momentum, u.momentum + at);
+}
+
+template <int kM, int kN, int kWarpsM, bool kVector, bool kPrecise, Sum kSum, bool kFetch>
+void launch(const WeightTask& task, Stream stream) {
+  using Product = TileProduct<kM, kN, kWarpsM, false, false, kPrecise, kFetch ? 2 : 3>;
+  const auto kernel = weight_product<kM, kN, kWarpsM, kVector, kPrecise, kSum, kFetch>;
+  constexpr int kMost = (Product::kFloats + (kFetch ? 4 * kM * kN : 0)) * int(sizeof(float));
+  allow_shared_memory(reinterpret_cast<const void*>(kernel), kMost);
+  const int fetched = kFetch ? (task.update.diagonal ? 4 : task.update.eta != nullptr ? 3 : 2) : 0;
+  const int kBytes = (Product::kFloats + fetched * kM * kN) * int(sizeof(float));
+  const Geometry& g = task.g;
+  const dim3 grid(unsigned((g.taps * g.in + kM - 1) / kM), unsigned((g.out + kN - 1) / kN),
+                  unsigned(task.cohort.clients * task.splits));
+  kernel<<<grid, kThreads, kBytes, stream>>>(task);
+  check_launch("weight_product");
+  if (task.splits == 1) return;
+  constexpr int kPart = kVector ? 4 : 1;
+  const int parts = g.weight_rows * g.out / kPart;
+  const dim3 blocks(unsigned((parts + 127) / 128), unsigned(task.cohort.clients));
+  finish_splits<kSum != Sum::gradients, kPart><<<blocks, 128, 0, stream>>>(task);
+  check_launch("finish_splits");
+}
+
+template <bool kVector, bool kPrecise, Sum kSum>
+void choose_tile(const WeightTask& task, Stream stream) {
+  const bool one_tap = task.g.taps == 1;
+  // A tile within one tap sums over that tap's positions alone.
+  if constexpr (kVector && kSum == Sum::gradients) {
+    if (task.splits == 1) return launch<32, 64, 1, true, kPrecise, kSum, true>(task, stream);
+  }
+  if (task.g.in % 64 == 0 || one_tap)
+    return launch<64, 64, 2, kVector, kPrecise, kSum, false>(task, stream);
+  return launch<32, 64, 1, kVector, kPrecise, kSum, false>(task, stream);
+}
+
+template <Sum kSum>
+void choose_copies(const WeightTask& task, bool vector, bool precise, Stream stream) {
+  if (vector) {
+    precise ? choose_tile<true, true, kSum>(task, stream)
+            : choose_tile<true, false, kSum>(task, stream);
+  } else {
+    precise ? choose_tile<false, true, kSum>(task, stream)
+            : choose_tile<false, false, kSum>(task, stream);
+  }
+}
+
+bool aligned(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; }
+
+}  // namespace
+
+// Enough blocks for every multiprocessor to have a dozen, but parts of several tiles.
+int gradient_splits(const Geometry& g, int clients) {
+  const int tile_m = g.in % 64 == 0 || g.taps == 1 ? 64 : 32;
+  const long blocks = long((g.taps * g.in + tile_m - 1) / tile_m) * ((g.out + 63) / 64) * clients;
+  const int positions = g.out_height * g.out_width;
+  return int(std::max<long>(1, std::min<long>({kMostSplits, 2000 / blocks, positions / 8})));
+}
+
+void update_weights(const Geometry& g, const CohortShape& cohort, const WeightGradient& f,
+                    const Update& u, bool precise, Stream stream) {
+  const int splits = f.partial == nullptr ? 1 : gradient_splits(g, cohort.clients);
+  const bool vector = g.in % 4 == 0 && g.out % 4 == 0 && u.stride % 4 == 0 && aligned(u.theta) &&
+                      aligned(u.momentum) && aligned(u.eta) && (!u.diagonal || aligned(u.lambda));
+  choose_copies<Sum::gradients>({g, cohort, f.x, f.x_is_tf32, f.dy, splits, f.partial, u, nullptr},
+                                vector, precise, stream);
+}
+
+void add_squares(const Geometry& g, const CohortShape& cohort, const WeightGradient& f, float* sum,
+                 std::size_t stride, bool precise, Stream stream) {
+  const int splits = f.partial == nullptr ? 1 : gradient_splits(g, cohort.clients);
+  const bool vector = g.in % 4 == 0 && g.out % 4 == 0 && stride % 4 == 0 && aligned(sum);
+  Update u;
+  u.stride = stride;
+  const WeightTask task{g, cohort, f.x, f.x_is_tf32, f.dy, splits, f.partial, u, sum};
+  // With one position an example's gradient is one product, and its square the product of squares.
+  if (g.out_height * g.out_width == 1) {
+    choose_copies<Sum::squared_products>(task, vector, precise, stream);
+  } else {
+    choose_copies<Sum::squares>(task, vector, precise, stream);
+  }
+}
+
+}  // namespace fedep::gpu

@@ -1,0 +1,316 @@
+#include "fedep/sim/cuda_chains.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "fedep/cuda/moment_kernels.h"
+#include "fedep/message/check.h"
+
+namespace fedep {
+namespace {
+
+// Steps in one launch, at most: between launches the GPU rests for microseconds.
+constexpr std::size_t kMostSteps = 8;
+
+// Buffers are made when first needed and keep their place from then on.
+template <class T>
+void make_once(DeviceArray<T>& array, std::size_t size) {
+  if (array.size() >= size) return;
+  array = DeviceArray<T>(size);
+  array.zero();
+}
+
+}  // namespace
+
+CudaChains::CudaChains(const CudaParts& parts)
+    : parts_(parts),
+      batches_(parts.data, parts.clients, parts.examples, parts.model.features()),
+      theta_(parts.clients * parts.coordinates.stride()),
+      momentum_(parts.clients * parts.coordinates.stride()),
+      per_example_(parts.clients),
+      sigma_(parts.clients),
+      loss_(parts.clients),
+      epoch_steps_(parts.clients),
+      langevin_(parts.clients) {
+  theta_.zero();
+  momentum_.zero();
+}
+
+gpu::ChainRows CudaChains::rows(std::size_t clients) {
+  const ChainSettings& settings = round_->settings;
+  return {.clients = int(clients),
+          .stride = parts_.coordinates.stride(),
+          .theta = theta_.data(),
+          .momentum = momentum_.data(),
+          .eta = with_eta_ ? eta_.data() : nullptr,
+          .lambda = lambda_.data(),
+          .diagonal = diagonal_,
+          .per_example = per_example_.data(),
+          .lr = float(settings.client.optimizer.lr),
+          .mu = float(settings.client.optimizer.momentum),
+          .sum = settings.averages ? sum_.data() : nullptr,
+          .mean = mean_.data(),
+          .squares = settings.keeps_variance ? squares_.data() : nullptr};
+}
+
+void CudaChains::begin(const CohortRound& round, const DeviceVector& start, bool with_eta) {
+  round_ = &round;
+  const ChainSettings& settings = round.settings;
+  const std::size_t clients = round.visits.size(), size = parts_.coordinates.size();
+  check_same_size("CudaChains", "start", size, start.size());
+  steps_.assign(clients, 0);
+  losses_.clear();
+  samples_ = waiting_sampled_ = waiting_ = 0;
+  if (settings.averages) make_once(sum_, theta_.size());
+
+  std::vector<float> per_example(parts_.clients), sigma(parts_.clients);
+  std::vector<StreamAddress> langevin(parts_.clients);
+  const double mu = settings.client.optimizer.momentum, lr = settings.client.optimizer.lr;
+  for (std::size_t c = 0; c < clients; ++c) {
+    const std::size_t n = round.visits[c].client.examples;
+    per_example[c] = n > 0 ? float(1 / double(n)) : 0.0f;
+    // sim/chain.cpp says why this is the noise.
+    sigma[c] = float(std::sqrt(2 * (1 - mu) * double(per_example[c]) / lr));
+    langevin[c] = stream_address(round.address(c, Purpose::langevin, 0));
+  }
+  per_example_.upload(per_example);
+  sigma_.upload(sigma);
+  langevin_.upload(langevin);
+  loss_.zero();
+  upload_cavities(with_eta);
+  gpu::start_chains(rows(clients), start.data(), size, device_stream());
+  ChainOrder order = chain_order(parts_, round);
+  own_batches_ = std::move(order.own_batches);
+  epoch_length_ = order.epoch_length;
+  std::vector<std::int32_t> epoch_steps(parts_.clients);
+  std::copy(own_batches_.begin(), own_batches_.end(), epoch_steps.begin());
+  epoch_steps_.upload(epoch_steps);
+  if (batches_.load(order.order)) stale_ = true;
+  capture();
+  timer_.start();
+}
+
+void CudaChains::upload_cavities(bool with_eta) {
+  const ChainSettings& settings = round_->settings;
+  const std::vector<CohortVisit>& visits = round_->visits;
+  const std::size_t size = parts_.coordinates.size(), stride = parts_.coordinates.stride();
+  with_eta_ = with_eta;
+  if (with_eta) {
+    make_once(eta_, theta_.size());
+    for (std::size_t c = 0; c < visits.size(); ++c) {
+      check_same_size("CudaChains", "cavity", size, visits[c].cavity.size());
+      copy_on_device(eta_.data() + c * stride, visits[c].cavity.eta().data(), size * sizeof(float));
+    }
+  }
+  diagonal_ = std::any_of(visits.begin(), visits.end(),
+                          [](const CohortVisit& visit) { return !visit.cavity.isotropic(); });
+  make_once(lambda_, diagonal_ ? theta_.size() : parts_.clients);
+  std::vector<float> numbers(parts_.clients);
+  for (std::size_t c = 0; c < visits.size(); ++c) {
+    const DeviceMessage& cavity = visits[c].cavity;
+    const float decay = float(settings.client.weight_decay * double(visits[c].client.examples));
+    if (!diagonal_) {
+      numbers[c] = cavity.lambda_scalar() + decay;
+    } else if (cavity.isotropic()) {
+      const DeviceVector full = cavity.lambda_full();
+      gpu::add_number(full.data(), decay, size, lambda_.data() + c * stride, device_stream());
+    } else {
+      gpu::add_number(cavity.lambda_vector().data(), decay, size, lambda_.data() + c * stride,
+                      device_stream());
+    }
+  }
+  if (!diagonal_) lambda_.upload(numbers);
+}
+
+void CudaChains::enqueue_step() {
+  const ChainSettings& settings = round_->settings;
+  const gpu::ChainRows all = rows(parts_.clients);
+  const CohortChain chain{.theta = all.theta,
+                          .momentum = all.momentum,
+                          .stride = all.stride,
+                          .eta = all.eta,
+                          .lambda = all.lambda,
+                          .diagonal = all.diagonal,
+                          .per_example = all.per_example,
+                          .lr = all.lr,
+                          .mu = all.mu,
+                          .loss_times_batch = settings.client.loss_times_batch};
+  batches_.next();
+  const CohortBatch batch = batches_.batch();
+  parts_.model.train_step(batch, chain, loss_.data());
+  const CudaStream stream = device_stream();
+  const Coordinates& coordinates = parts_.coordinates;
+  if (settings.langevin) {
+    gpu::step_without_data(all, coordinates.dead(), batch.counts, stream);
+    gpu::add_langevin(all, coordinates.size(), batch.counts, langevin_.data(), batches_.dropout(),
+                      sigma_.data(), stream);
+  }
+  if (settings.averages) {
+    gpu::add_to_sum(all, settings.langevin ? coordinates.all() : coordinates.live(), batch.counts,
+                    stream);
+  }
+}
+
+void CudaChains::capture() {
+  const ChainSettings& settings = round_->settings;
+  const gpu::ChainRows all = rows(parts_.clients);
+  const Captured wanted{.eta = all.eta,
+                        .lambda = all.lambda,
+                        .sum = all.sum,
+                        .diagonal = diagonal_,
+                        .averages = settings.averages,
+                        .langevin = settings.langevin,
+                        .loss_times_batch = settings.client.loss_times_batch,
+                        .lr = all.lr,
+                        .mu = all.mu};
+  if (!stale_ && wanted == captured_) return;
+  step_ = std::make_unique<StepGraph>([this] { enqueue_step(); });
+  many_ = std::clamp<std::size_t>(epoch_length_, 1, kMostSteps);
+  many_steps_ = std::make_unique<StepGraph>([this] { enqueue_step(); }, int(many_));
+  captured_ = wanted;
+  stale_ = false;
+}
+
+void CudaChains::run_epoch(int) {
+  const ChainSettings& settings = round_->settings;
+  if (settings.averages) sum_.zero();
+  std::size_t left = epoch_length_;
+  for (; left >= many_; left -= many_) many_steps_->launch();
+  for (; left > 0; --left) step_->launch();
+  for (std::size_t c = 0; c < steps_.size(); ++c) steps_[c] += own_batches_[c];
+  timer_.stop();
+  if (!settings.langevin) ++waiting_;
+}
+
+void CudaChains::accumulate_moments() {
+  const ChainSettings& settings = round_->settings;
+  make_once(mean_, theta_.size());
+  if (settings.keeps_variance) make_once(squares_, theta_.size());
+  const bool waits = !settings.langevin && waiting_ == 1;
+  if (!waits) catch_up();
+  const gpu::ChainRows own = rows(steps_.size());
+  ++samples_;
+  gpu::add_sample(own, waits ? parts_.coordinates.live() : parts_.coordinates.all(),
+                  epoch_steps_.data(), samples_, device_stream());
+  if (waits) {
+    waiting_ = 0;
+    ++waiting_sampled_;
+  }
+}
+
+// Brings coordinates without gradients up to date.
+void CudaChains::catch_up() {
+  const gpu::ChainRows own = rows(steps_.size());
+  if (waiting_sampled_ > 0) {
+    gpu::coast(own, parts_.coordinates.dead(), waiting_sampled_, epoch_steps_.data(),
+               samples_ - waiting_sampled_ + 1, device_stream());
+  }
+  if (waiting_ > 0) {
+    gpu::coast(own, parts_.coordinates.dead(), waiting_, epoch_steps_.data(), 0, device_stream());
+  }
+  waiting_sampled_ = waiting_ = 0;
+}
+
+DeviceVector CudaChains::copy_of_row(const DeviceArray<float>& rows, std::size_t row) const {
+  DeviceVector out(parts_.coordinates.size());
+  copy_on_device(out.data(), rows.data() + row * parts_.coordinates.stride(),
+                 out.size() * sizeof(float));
+  return out;
+}
+
+DeviceVector CudaChains::iterate(std::size_t row) {
+  catch_up();
+  return copy_of_row(theta_, row);
+}
+
+DeviceVector CudaChains::epoch_average(std::size_t row) {
+  if (own_batches_[row] == 0) return iterate(row);
+  catch_up();
+  return copy_of_row(sum_, row) / float(own_batches_[row]);
+}
+
+const float* CudaChains::mean_rows() {
+  catch_up();
+  return samples_ == 0 ? theta_.data() : mean_.data();
+}
+
+DeviceVector CudaChains::mean(std::size_t row) {
+  catch_up();
+  return copy_of_row(samples_ == 0 ? theta_ : mean_, row);
+}
+
+DeviceVector CudaChains::variance(std::size_t row) {
+  if (samples_ < 2 || squares_.size() == 0) {
+    fail("chain", "samples with second moments", "at least 2", fmt::format("{}", samples_));
+  }
+  catch_up();
+  return copy_of_row(squares_, row) / float(samples_ - 1);
+}
+
+std::vector<DeviceMessage> CudaChains::sample_moments(const InferenceSettings& settings) {
+  const std::size_t clients = steps_.size(), size = parts_.coordinates.size();
+  if (samples_ < 2 || squares_.size() == 0) {
+    fail("chain", "samples with second moments", "at least 2", fmt::format("{}", samples_));
+  }
+  catch_up();
+  std::vector<DeviceVector> eta, lambda;
+  std::vector<float*> etas(parts_.clients), lambdas(parts_.clients);
+  std::vector<const float*> cavities(parts_.clients);
+  std::vector<float> numbers(parts_.clients), added(parts_.clients);
+  for (std::size_t c = 0; c < clients; ++c) {
+    const CohortVisit& visit = round_->visits[c];
+    eta.emplace_back(size);
+    lambda.emplace_back(size);
+    etas[c] = eta.back().data();
+    lambdas[c] = lambda.back().data();
+    added[c] = float(settings.alpha * double(visit.client.examples));
+    if (visit.cavity.isotropic()) {
+      numbers[c] = visit.cavity.lambda_scalar();
+    } else {
+      cavities[c] = visit.cavity.lambda_vector().data();
+    }
+  }
+  make_once(partial_, 3 * gpu::kMomentPartials * parts_.clients);
+  make_once(bounds_, 3 * parts_.clients);
+  make_once(added_, parts_.clients);
+  make_once(numbers_, parts_.clients);
+  make_once(etas_, parts_.clients);
+  make_once(lambdas_, parts_.clients);
+  make_once(cavities_, parts_.clients);
+  added_.upload(added);
+  numbers_.upload(numbers);
+  etas_.upload(etas);
+  lambdas_.upload(lambdas);
+  cavities_.upload(cavities);
+  const double r = settings.shrinkage;
+  gpu::sample_moments({.clients = int(clients),
+                       .stride = parts_.coordinates.stride(),
+                       .size = size,
+                       .mean = mean_.data(),
+                       .squares = squares_.data(),
+                       .samples_less_one = float(samples_ - 1),
+                       .one_less_shrinkage = float(1 - r),
+                       .shrinkage = float(r),
+                       .clip_width = settings.clip_std,
+                       .rescale = settings.rescale,
+                       .cavity = cavities_.data(),
+                       .cavity_number = numbers_.data(),
+                       .added = added_.data(),
+                       .partial = partial_.data(),
+                       .bounds = bounds_.data()},
+                      etas_.data(), lambdas_.data(), device_stream());
+  std::vector<DeviceMessage> tilted;
+  for (std::size_t c = 0; c < clients; ++c) {
+    tilted.emplace_back(std::move(eta[c]), std::move(lambda[c]));
+  }
+  return tilted;
+}
+
+double CudaChains::loss_sum(std::size_t row) {
+  if (losses_.empty()) losses_ = loss_.download();
+  return losses_[row];
+}
+
+}  // namespace fedep

@@ -1,0 +1,71 @@
+// The posterior predictive: what draws of the weights say about examples, averaged. One draw is in
+// memory at a time, so it costs one set of weights however many draws there are.
+//
+//   const Predictive predictive(*model, state);
+//   const Predictions point = predictive.point(batch);
+//   predictive.marginal({.samples = 10}, batches, batch_at, [&](std::size_t i, const Predictions& p) { … });
+//
+// Draws are those that a run's own marginal scores average: addressed by (seed, round, draw).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "fedep/message/gaussian.h"
+#include "fedep/model/model.h"
+#include "fedep/round/server_state.h"
+
+namespace fedep {
+
+struct DrawSettings {
+  std::uint64_t seed = 1;
+  std::int64_t round = 0;
+  int samples = 10;
+  bool last_layer = false;  // only these weights are drawn, all others stay at their mean
+
+  bool operator==(const DrawSettings&) const = default;
+};
+
+struct Predictions {
+  std::vector<double> mean = {};     // [examples, outputs]: probabilities, or real outputs
+  std::vector<double> spread = {};   // of real outputs: their variance over draws, else empty
+  std::vector<double> entropy = {};  // [examples]: mean over draws of a draw's entropy, in nats
+};
+
+// Coordinates of the layer that makes the outputs: the last tensor and, if one of the two is its
+// bias, the one before. Throws InputError if the last tensor has no extent of so many outputs.
+Range last_layer(const Layout& layout, std::size_t outputs);
+
+// Entropy of one example's prediction in nats: of its class, of all its tags together, or of a
+// normal with this variance.
+double predictive_entropy(TargetKind target, std::span<const double> mean, double variance = 1);
+
+class Predictive {
+ public:
+  // What is referred to must outlive this.
+  Predictive(Model& model, const ServerState& state);
+
+  // At the point estimate.
+  Predictions point(const Batch& batch);
+
+  using BatchAt = std::function<const Batch&(std::size_t batch)>;
+  using Use = std::function<void(std::size_t batch, const Predictions& predictions)>;
+  // Averages over draws from q, which must be proper; `use` gets the batches in order. Batches are
+  // asked for once per draw.
+  void marginal(const DrawSettings& draws, std::size_t batches, const BatchAt& batch_at,
+                const Use& use);
+
+ private:
+  std::vector<double> predict(std::span<const float> theta, const Batch& batch);
+  HostVector<float> draw(const DrawSettings& draws, int index) const;
+
+  Model& model_;
+  const ServerState& state_;
+  HostVector<float> point_;
+  std::vector<float> logits_;
+};
+
+}  // namespace fedep
