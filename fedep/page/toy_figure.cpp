@@ -4,79 +4,21 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <numbers>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "fedep/message/check.h"
+#include "fedep/page/frame.h"
 #include "fedep/page/svg.h"
 
 namespace fedep {
 namespace {
 
-// Okabe and Ito's palette, told apart by readers with any colour vision.
-constexpr std::string_view kOrange = "#E69F00";
-constexpr std::string_view kSkyBlue = "#56B4E9";
-constexpr std::string_view kGreen = "#009E73";
-constexpr std::string_view kBlue = "#0072B2";
-constexpr std::string_view kVermilion = "#D55E00";
-constexpr std::string_view kPurple = "#CC79A7";
-constexpr std::string_view kInk = "#222222";
-constexpr std::string_view kGrey = "#666666";
-constexpr std::string_view kGrid = "#E8E8E8";
-constexpr std::string_view kAxis = "#888888";
-
-struct Range {
-  double low = std::numeric_limits<double>::infinity();
-  double high = -std::numeric_limits<double>::infinity();
-
-  double size() const { return high - low; }
-  void cover(double value) {
-    low = std::min(low, value);
-    high = std::max(high, value);
-  }
-  Range padded(double by) const { return {low - by, high + by}; }
-};
-
-// Where data lands on the picture.
-struct Frame {
-  Box box;
-  Range x;
-  Range y;
-
-  Pixel at(double data_x, double data_y) const {
-    return {box.left + (data_x - x.low) / x.size() * box.width,
-            box.bottom() - (data_y - y.low) / y.size() * box.height};
-  }
-  Pixel at(const PlanePoint& p) const { return at(p.x, p.y); }
-};
-
-// 1, 2 or 5 times a power of ten, giving about `count` ticks.
-double tick_spacing(double size, int count) {
-  const double raw = size / count;
-  const double base = std::pow(10.0, std::floor(std::log10(raw)));
-  for (const double factor : {1.0, 2.0, 5.0}) {
-    if (factor * base >= raw) return factor * base;
-  }
-  return 10 * base;
-}
-
-std::vector<double> ticks(const Range& range, double spacing) {
-  std::vector<double> out;
-  for (double i = std::ceil(range.low / spacing); i * spacing <= range.high; ++i) {
-    out.push_back(i * spacing);
-  }
-  return out;
-}
-
-// Six digits at most, with a true minus sign.
-std::string tick_label(double value) {
-  return value < 0 ? fmt::format("−{:.6g}", -value) : fmt::format("{:.6g}", value + 0.0);
-}
-
 // ---- contours ----
+
+Pixel place(const Frame& frame, const PlanePoint& p) { return frame.at(p.x, p.y); }
 
 void draw_star(Svg& svg, Pixel center, double radius) {
   std::array<Pixel, 10> points;
@@ -100,7 +42,7 @@ void draw_fed_pa(Svg& svg, Pixel p) {
 // EP's path, a dot a step. The first step is FedPA's place and has its mark.
 void draw_path(Svg& svg, const Frame& frame, const ToyContours& contours) {
   std::vector<Pixel> pixels;
-  for (const PlanePoint& p : contours.path) pixels.push_back(frame.at(p));
+  for (const PlanePoint& p : contours.path) pixels.push_back(place(frame, p));
   svg.polyline(pixels, {.stroke = kBlue, .width = 1.8});
   for (std::size_t i = 1; i < pixels.size(); ++i) {
     svg.circle(pixels[i], 3.2, {.fill = kBlue, .stroke = "#FFFFFF", .width = 0.8});
@@ -113,7 +55,7 @@ void draw_ellipses(Svg& svg, const Frame& frame, const PlaneGaussian& client,
   const double middle = (client.var_x + client.var_y) / 2;
   const double spread = std::hypot((client.var_x - client.var_y) / 2, client.cov_xy);
   const double angle = 0.5 * std::atan2(2 * client.cov_xy, client.var_x - client.var_y);
-  const Pixel center = frame.at(client.mean);
+  const Pixel center = place(frame, client.mean);
   const double long_axis = std::sqrt(middle + spread) * scale;
   const double short_axis = std::sqrt(std::max(0.0, middle - spread)) * scale;
   const double degrees = -angle * 180 / std::numbers::pi;  // pixels count downwards
@@ -157,9 +99,9 @@ void draw_axes(Svg& svg, const Frame& frame, double spacing, double text_size) {
 
 void draw_marks(Svg& svg, const Frame& frame, const ToyContours& contours, double star) {
   draw_path(svg, frame, contours);
-  draw_fed_avg(svg, frame.at(contours.fed_avg));
-  draw_fed_pa(svg, frame.at(contours.fed_pa));
-  draw_star(svg, frame.at(contours.exact), star);
+  draw_fed_avg(svg, place(frame, contours.fed_avg));
+  draw_fed_pa(svg, place(frame, contours.fed_pa));
+  draw_star(svg, place(frame, contours.exact), star);
 }
 
 void draw_contour_legend(Svg& svg, double left, double top, std::size_t steps) {
@@ -181,7 +123,7 @@ void draw_contour_legend(Svg& svg, double left, double top, std::size_t steps) {
 // A square about the end of EP's path, drawn large into `box`. Nothing where there is no path to
 // look at.
 void draw_close_up(Svg& svg, const Frame& frame, const ToyContours& contours, const Box& box) {
-  Range x, y;
+  AxisRange x, y;
   for (std::size_t i = 1; i < contours.path.size(); ++i) {
     x.cover(contours.path[i].x);
     y.cover(contours.path[i].y);
@@ -206,8 +148,8 @@ void draw_close_up(Svg& svg, const Frame& frame, const ToyContours& contours, co
   svg.end_clip();
   for (std::size_t i = 1; i < std::min<std::size_t>(contours.path.size(), 5); ++i) {
     // Numbers stand outside the spiral, further from the exact mean than the dot.
-    const Pixel dot = close.at(contours.path[i]);
-    const Pixel from = close.at(contours.exact);
+    const Pixel dot = place(close, contours.path[i]);
+    const Pixel from = place(close, contours.exact);
     const double length = std::max(1e-9, std::hypot(dot.x - from.x, dot.y - from.y));
     const Pixel out{(dot.x - from.x) / length, (dot.y - from.y) / length};
     svg.text({dot.x + 12 * out.x, dot.y + 12 * out.y + 4}, fmt::format("{}", i + 1),
@@ -225,8 +167,8 @@ struct Curve {
 };
 
 // Decades that hold every positive value. At least one.
-Range decades_of(const std::vector<Curve>& curves) {
-  Range decades;
+AxisRange decades_of(const std::vector<Curve>& curves) {
+  AxisRange decades;
   for (const Curve& curve : curves) {
     for (const double value : curve.values) {
       check_not_negative("draw_toy_distances", "distance", value);
@@ -274,7 +216,7 @@ void draw_curve(Svg& svg, const Frame& frame, const Curve& curve) {
 
 std::string draw_toy_contours(const ToyContours& contours) {
   constexpr std::array kClientColors{kGreen, kPurple};
-  Range x, y;
+  AxisRange x, y;
   for (const PlaneGaussian& client : contours.clients) {
     check_positive("draw_toy_contours", "client's var_x", client.var_x);
     check_positive("draw_toy_contours", "client's var_y", client.var_y);

@@ -1,0 +1,239 @@
+#include "fedep/page/report_data.h"
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <string_view>
+
+#include "fedep/algorithm/algorithm.h"
+#include "fedep/config/write_recipe.h"
+#include "fedep/page/recipe_diff.h"
+#include "fedep/page/run_curves.h"
+#include "fedep/round/play_round.h"
+
+namespace fedep {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+// More clients than this are shown by how often they were asked, not one by one.
+constexpr std::size_t kMostClientsShown = 600;
+
+double number_at(const Json& line, std::string_view key) {
+  const auto found = line.find(std::string(key));
+  return found != line.end() && found->is_number() ? found->get<double>() : kNan;
+}
+
+double number_or(const Json& line, std::string_view key, double otherwise) {
+  const double value = number_at(line, key);
+  return std::isfinite(value) ? value : otherwise;
+}
+
+std::string text_at(const Json& line, std::string_view key) {
+  const auto found = line.find(std::string(key));
+  return found != line.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+// Seven digits are more than a screen shows; NaN has no JSON.
+Json rounded(double value) {
+  if (!std::isfinite(value)) return nullptr;
+  return std::strtod(fmt::format("{:.7g}", value).c_str(), nullptr);
+}
+
+Json rounded(const std::vector<double>& values) {
+  Json out = Json::array();
+  for (const double value : values) out.push_back(rounded(value));
+  return out;
+}
+
+std::string_view status_name(RunStatus status) {
+  switch (status) {
+    case RunStatus::finished:
+      return "finished";
+    case RunStatus::running:
+      return "running";
+    case RunStatus::stopped:
+      break;
+  }
+  return "stopped";
+}
+
+// Sums over the rounds so far.
+std::vector<double> cumulative(const RunRecord& run, std::initializer_list<std::string_view> keys) {
+  std::vector<double> sums;
+  double sum = 0;
+  for (const Json& line : run.rounds) {
+    for (const std::string_view key : keys) sum += number_or(line, key, 0);
+    sums.push_back(sum);
+  }
+  return sums;
+}
+
+// How the phase infers precisions; point estimates have none to infer, whatever the recipe says.
+std::string inference_of(const PhaseSettings& phase) {
+  const bool infers = phase.inference && !find_algorithm(phase.algorithm).point_estimate;
+  return infers ? phase.inference->name : "";
+}
+
+Json phases_json(const Recipe& recipe) {
+  Json phases = Json::array();
+  std::int64_t first = 0;
+  for (const PhaseSettings& phase : recipe.phases) {
+    phases.push_back({{"algorithm", phase.algorithm},
+                      {"inference", inference_of(phase)},
+                      {"first_round", first},
+                      {"rounds", phase.rounds}});
+    first += phase.rounds;
+  }
+  return phases;
+}
+
+// What went wrong or was held back, in all and round by round.
+Json counters_json(const RunRecord& run) {
+  constexpr std::array<std::string_view, 5> kKeys{"dropped", "outside_grid", "skipped", "clipped",
+                                                  "guarded"};
+  Json counters = Json::object();
+  const auto add = [&](std::string_view name, const auto& count_in) {
+    double total = 0;
+    Json rounds = Json::array();
+    for (std::size_t i = 0; i < run.rounds.size(); ++i) {
+      const double count = count_in(run.rounds[i]);
+      total += count;
+      if (count > 0) rounds.push_back({i + 1, count});
+    }
+    counters[std::string(name)] = {{"total", total}, {"rounds", std::move(rounds)}};
+  };
+  for (const std::string_view key : kKeys) {
+    add(key, [&](const Json& line) { return number_or(line, key, 0); });
+  }
+  add("backed_off",
+      [](const Json& line) { return number_or(line, "step_scale", 1) < 1 ? 1.0 : 0.0; });
+  return counters;
+}
+
+// Who was asked is a function of seed and round; only the number of clients must be known.
+Json participation_json(const RunRecord& run) {
+  const auto clients = std::size_t(number_or(run.header, "clients", 0));
+  const auto asked = std::size_t(run.recipe.server.clients_per_round);
+  if (clients == 0 || asked > clients || run.rounds.empty()) return nullptr;
+  std::map<std::size_t, std::int64_t> times;
+  for (std::size_t round = 0; round < run.rounds.size(); ++round) {
+    for (const std::size_t client :
+         sample_clients(run.recipe.seed, std::int64_t(round), clients, asked)) {
+      ++times[client];
+    }
+  }
+  Json out{{"clients", clients}};
+  if (clients <= kMostClientsShown) {
+    std::vector<std::int64_t> counts(clients, 0);
+    for (const auto& [client, count] : times) counts[client] = count;
+    out["counts"] = counts;
+  } else {
+    std::map<std::int64_t, std::int64_t> clients_by_times{
+        {0, std::int64_t(clients - times.size())}};
+    for (const auto& [client, count] : times) ++clients_by_times[count];
+    out["times"] = Json::array();
+    for (const auto& [count, how_many] : clients_by_times) {
+      out["times"].push_back({count, how_many});
+    }
+  }
+  return out;
+}
+
+Json posterior_json(const std::optional<PosteriorSpread>& spread) {
+  if (!spread) return nullptr;
+  Json out{{"round", spread->round},
+           {"weights", spread->weights},
+           {"isotropic", spread->isotropic},
+           {"deviation", spread->isotropic ? rounded(spread->deviation) : Json(nullptr)},
+           {"edges", rounded(spread->edges)},
+           {"layers", Json::array()}};
+  for (const LayerSpread& layer : spread->layers) {
+    out["layers"].push_back({{"name", layer.name},
+                             {"weights", layer.weights},
+                             {"improper", layer.improper},
+                             {"low", rounded(layer.low)},
+                             {"median", rounded(layer.median)},
+                             {"high", rounded(layer.high)},
+                             {"counts", layer.counts}});
+  }
+  return out;
+}
+
+// A part of evaluation.json as it is, null where there is none.
+Json part_of(const Json& evaluation, const char* key) {
+  if (!evaluation.is_object() || !evaluation.contains(key)) return nullptr;
+  return evaluation.at(key);
+}
+
+Json run_json(const RunRecord& run) {
+  const PhaseSettings* last = run.recipe.phases.empty() ? nullptr : &run.recipe.phases.back();
+  Json curves = Json::object();
+  for (const Json& line : run.rounds) {
+    for (const auto& [name, value] : line.items()) {
+      if (value.is_number() && is_score(name) && !curves.contains(name)) {
+        curves[name] = rounded(score_curve(run, name));
+      }
+    }
+  }
+  return {{"name", run.name},
+          {"seed", run.recipe.seed},
+          {"status", status_name(run.status)},
+          {"played", run.rounds.size()},
+          {"rounds", rounds_in(run.recipe)},
+          {"algorithm", last != nullptr ? last->algorithm : ""},
+          {"inference", last != nullptr ? inference_of(*last) : ""},
+          {"data", run.recipe.data.name},
+          {"model", run.recipe.model.name},
+          {"every", run.recipe.evaluate.every},
+          {"asked", run.recipe.server.clients_per_round},
+          {"device", text_at(run.header, "device")},
+          {"machine", text_at(run.header, "machine")},
+          {"version", text_at(run.header, "version")},
+          {"recipe", to_toml(run.recipe)},
+          {"faults", run.faults},
+          {"phases", phases_json(run.recipe)},
+          {"bytes", cumulative(run, {"bytes_up", "bytes_down"})},
+          {"seconds", rounded(cumulative(run, {"seconds"}))},
+          {"curves", std::move(curves)},
+          {"counters", counters_json(run)},
+          {"participation", participation_json(run)},
+          {"reliability", part_of(run.evaluation, "reliability")},
+          {"per_client", part_of(run.evaluation, "per_client")},
+          {"posterior", posterior_json(run.posterior)}};
+}
+
+}  // namespace
+
+Json report_data(std::span<const RunRecord> runs, const ReportExtras& extras) {
+  Json out{{"version", extras.version}, {"live", extras.live}, {"notices", extras.notices}};
+  out["tables"] = Json::array();
+  for (const ReportTable& table : extras.tables) {
+    out["tables"].push_back({{"title", table.title},
+                             {"note", table.note},
+                             {"columns", table.columns},
+                             {"rows", table.rows}});
+  }
+  out["groups"] = Json::array();
+  for (const RunGroup& group : group_by_seed(runs)) {
+    out["groups"].push_back({{"name", group.name}, {"runs", group.runs}});
+  }
+  out["metrics"] = Json::array();
+  for (const std::string& name : scores_in(runs)) {
+    const ScoreStyle style = score_style(name);
+    out["metrics"].push_back({{"name", name},
+                              {"title", style.title},
+                              {"percent", style.percent},
+                              {"larger_is_better", style.larger_is_better}});
+  }
+  std::vector<Recipe> recipes;
+  for (const RunRecord& run : runs) recipes.push_back(run.recipe);
+  const RecipeDiff diff = recipe_diff(recipes);
+  out["diff"] = {{"keys", diff.keys}, {"values", diff.values}};
+  out["runs"] = Json::array();
+  for (const RunRecord& run : runs) out["runs"].push_back(run_json(run));
+  return out;
+}
+
+}  // namespace fedep

@@ -1,0 +1,119 @@
+#include "fedep/page/report_data.h"
+
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "fedep/page/test_runs.h"
+#include "fedep/round/play_round.h"
+
+namespace fedep {
+namespace {
+
+double half(std::int64_t) { return 0.5; }
+
+Json data_of(const RunRecord& run) { return report_data(std::vector{run}, {})["runs"][0]; }
+
+TEST(ReportData, HasEveryRunsCurvesAndCumulativeCosts) {
+  const Json data = report_data(
+      std::vector{test_run("a", 1, [](auto i) { return 0.1 * double(i); })}, {.version = "1.2.3"});
+  EXPECT_EQ(data["version"], "1.2.3");
+  EXPECT_EQ(data["live"], false);
+  const Json& run = data["runs"][0];
+  EXPECT_EQ(run["name"], "a");
+  EXPECT_EQ(run["status"], "finished");
+  EXPECT_EQ(run["played"], 6);
+  EXPECT_EQ(run["rounds"], 6);
+  EXPECT_EQ(run["algorithm"], "fed_ep");
+  EXPECT_EQ(run["inference"], "laplace");
+  EXPECT_EQ(run["curves"]["accuracy"], Json({0.0, 0.1, 0.2, 0.3, 0.4, 0.5}));
+  EXPECT_EQ(run["curves"]["train_loss"][5], 0.5);
+  EXPECT_EQ(run["bytes"], Json({150.0, 300.0, 450.0, 600.0, 750.0, 900.0}));
+  EXPECT_EQ(run["seconds"][5], 1.5);
+  EXPECT_EQ(run["phases"][1]["first_round"], 2);
+  EXPECT_EQ(data["metrics"][0]["name"], "accuracy");
+  EXPECT_EQ(data["metrics"][0]["percent"], true);
+  EXPECT_EQ(data["groups"][0]["runs"], Json({0}));
+}
+
+TEST(ReportData, WritesNullForWhatDoesNotExist) {
+  RunRecord run = test_run("a", 1, half);
+  run.rounds[2]["accuracy"] = nullptr;
+  const Json json = data_of(run);
+  EXPECT_TRUE(json["curves"]["accuracy"][2].is_null());
+  EXPECT_TRUE(json["posterior"].is_null());
+  EXPECT_TRUE(json["reliability"].is_null());
+  EXPECT_EQ(json.dump().find("nan"), std::string::npos);
+}
+
+TEST(ReportData, CountsWhoWasAskedAsTheRoundsDid) {
+  const RunRecord run = test_run("a", 5, half);
+  std::vector<int> counts(6, 0);
+  for (std::int64_t round = 0; round < 6; ++round) {
+    for (const std::size_t client : sample_clients(5, round, 6, 3)) ++counts[client];
+  }
+  const Json json = data_of(run);
+  EXPECT_EQ(json["participation"]["counts"], Json(counts));
+  EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), 0), 18);
+
+  RunRecord large = run;
+  large.header["clients"] = 100000;
+  std::int64_t clients = 0, asked = 0;
+  const Json many = data_of(large);
+  for (const Json& entry : many["participation"]["times"]) {
+    asked += entry[0].get<std::int64_t>() * entry[1].get<std::int64_t>();
+    clients += entry[1].get<std::int64_t>();
+  }
+  EXPECT_EQ(clients, 100000);
+  EXPECT_EQ(asked, 18);
+
+  RunRecord unknown = run;  // a log of an older version
+  unknown.header.erase("clients");
+  EXPECT_TRUE(data_of(unknown)["participation"].is_null());
+}
+
+TEST(ReportData, AddsUpGuardsAndDropouts) {
+  RunRecord run = test_run("a", 1, half);
+  run.rounds[1]["dropped"] = 2;
+  run.rounds[4]["dropped"] = 1;
+  run.rounds[4]["step_scale"] = 0.25;
+  const Json counters = data_of(run)["counters"];
+  EXPECT_EQ(counters["dropped"]["total"], 3);
+  EXPECT_EQ(counters["dropped"]["rounds"], Json::parse("[[2, 2.0], [5, 1.0]]"));
+  EXPECT_EQ(counters["backed_off"]["total"], 1);
+  EXPECT_EQ(counters["guarded"]["total"], 0);
+}
+
+TEST(ReportData, HandsOnEvaluationPosteriorTablesAndNotices) {
+  RunRecord run = test_run("a", 1, half);
+  run.evaluation =
+      Json::parse(R"({"reliability": {"point": [{"confidence": 1, "accuracy": 1, "weight": 1}]}})");
+  run.posterior = PosteriorSpread{
+      .round = 6, .weights = 2, .isotropic = true, .deviation = 0.5, .edges = {}, .layers = {}};
+  const Json data = report_data(
+      std::vector{run}, {.tables = {{"t", "n", {"c"}, {{"1"}}}}, .notices = {"b is not shown"}});
+  EXPECT_EQ(data["runs"][0]["reliability"]["point"][0]["weight"], 1);
+  EXPECT_EQ(data["runs"][0]["posterior"]["deviation"], 0.5);
+  EXPECT_EQ(data["tables"][0]["rows"][0][0], "1");
+  EXPECT_EQ(data["notices"][0], "b is not shown");
+}
+
+TEST(ReportData, OfNothingIsEmpty) {
+  const Json data = report_data({}, {});
+  for (const char* key : {"runs", "groups", "metrics", "tables", "notices"}) {
+    EXPECT_TRUE(data[key].is_array() && data[key].empty()) << key;
+  }
+}
+
+TEST(ReportData, SurvivesLinesOfAnotherShape) {
+  RunRecord run = test_run("a", 1, half);
+  run.header = {{"clients", "six"}, {"device", 3}};
+  run.rounds[0] = {{"kind", "round"}, {"round", 0}, {"dropped", "two"}, {"seconds", nullptr}};
+  const Json json = data_of(run);
+  EXPECT_TRUE(json["curves"]["accuracy"][0].is_null());
+  EXPECT_EQ(json["device"], "");
+  EXPECT_EQ(json["counters"]["dropped"]["total"], 0);
+}
+
+}  // namespace
+}  // namespace fedep

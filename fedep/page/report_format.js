@@ -1,0 +1,89 @@
+"use strict";
+// Elements and numbers. Text from runs only ever becomes a text node, never markup.
+
+const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
+
+function fill(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else node.setAttribute(name, value === true ? "" : value);
+  }
+  node.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return node;
+}
+const html = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
+const svg = (tag, attributes, ...children) => fill(document.createElementNS(SVG_NAMESPACE, tag), attributes, children);
+const byId = (id) => document.getElementById(id);
+
+const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
+const round2 = (value) => Math.round(value * 100) / 100;
+
+// About `digits` significant ones, with a true minus sign.
+function plain(value, digits = 4) {
+  if (!isNumber(value)) return "–";
+  const size = Math.abs(value);
+  let text;
+  if (size !== 0 && (size < 1e-3 || size >= 1e7)) text = value.toExponential(digits - 2);
+  else text = value.toFixed(Math.max(0, Math.min(6, digits - 1 - Math.floor(Math.log10(size || 1)))));
+  return text.replace("-", "−");
+}
+const percentDigits = (value) => (value !== 0 && Math.abs(value) < 0.01 ? 2 : 1);
+const percent = (value, digits = percentDigits(value)) => (isNumber(value) ? (100 * value).toFixed(digits).replace("-", "−") + " %" : "–");
+const whole = (value) => (isNumber(value) ? Math.round(value).toLocaleString("en").replaceAll(",", " ") : "–");
+
+function scaled(value, units) {
+  let unit = units[0];
+  for (const candidate of units) if (Math.abs(value) >= candidate[0]) unit = candidate;
+  const number = value / unit[0];
+  return `${number >= 100 || Number.isInteger(number) ? Math.round(number) : round2(number)} ${unit[1]}`;
+}
+const bytes = (value) => (isNumber(value) ? scaled(value, [[1, "B"], [1e3, "kB"], [1e6, "MB"], [1e9, "GB"], [1e12, "TB"]]) : "–");
+const seconds = (value) => (isNumber(value) ? scaled(value, [[1e-3, "ms"], [1, "s"], [60, "min"], [3600, "h"], [86400, "days"]]) : "–");
+
+// How a metric's values are written.
+const shown = (metric, value) => (metric.percent ? percent(value) : plain(value));
+// A deviation, with the decimals of the value it belongs to.
+function shownBeside(metric, value, deviation) {
+  if (metric.percent) return percent(deviation, percentDigits(value));
+  const decimals = plain(value).includes("e") ? null : (plain(value).split(".")[1] ?? "").length;
+  return decimals === null ? plain(deviation) : deviation.toFixed(decimals);
+}
+const SHORT = { nll: "NLL", ece: "ECE", brier: "Brier", auc: "AUC", rmse: "RMSE", distance: "Distance" };
+const shortTitle = (metric) => SHORT[metric.name] ?? metric.title;
+
+// Multiples of 1, 2 or 5 times a power of ten within [low, high], about `count` of them.
+function ticksBetween(low, high, count) {
+  const raw = (high - low) / count;
+  if (!(raw > 0)) return [low];
+  const base = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10].map((factor) => factor * base).find((candidate) => candidate >= raw * 0.999);
+  const out = [];
+  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; ++i) out.push(Math.abs(i * step) < step * 1e-9 ? 0 : i * step);
+  return out;
+}
+
+const ALGORITHMS = { fed_avg: "FedAvg", fed_pa: "FedPA", fed_ep: "FedEP", fed_sep: "FedSEP" };
+const INFERENCES = { scaled_identity: "scaled identity", sg_mcmc: "SG-MCMC", sample_moments: "sample moments", laplace: "Laplace", ngvi: "NGVI", exact: "exact" };
+const algorithmName = (name) => ALGORITHMS[name] ?? name;
+const inferenceName = (name) => INFERENCES[name] ?? name;
+const plural = (count, noun) => `${whole(count)} ${noun}${count === 1 ? "" : "s"}`;
+
+// Neighbours differ in colour and in dash; curve_figure.cpp has the same list.
+const COLORS = 7;
+const DASHES = ["", "8 4", "2 4", "10 4 2 4", "14 5", "5 3"];
+const colorOf = (index) => `var(--c${index % COLORS})`;
+const dashOf = (index) => DASHES[(index + Math.floor(index / COLORS)) % DASHES.length];
+
+function swatch(index) {
+  return svg("svg", { class: "swatch", viewBox: "0 0 30 12", "aria-hidden": "true" },
+    svg("line", { x1: 0, x2: 30, y1: 6, y2: 6, style: `stroke:${colorOf(index)}`, "stroke-width": 3, "stroke-dasharray": dashOf(index) || null }));
+}
+
+function meanOf(values) {
+  const there = values.filter(isNumber);
+  if (there.length === 0) return { mean: null, deviation: null, there: 0 };
+  const mean = there.reduce((sum, value) => sum + value, 0) / there.length;
+  const squares = there.reduce((sum, value) => sum + (value - mean) ** 2, 0);
+  return { mean, deviation: there.length > 1 ? Math.sqrt(squares / (there.length - 1)) : null, there: there.length };
+}

@@ -1,0 +1,186 @@
+#include "fedep/page/run_record.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <string_view>
+
+#include "fedep/algorithm/algorithm.h"
+#include "fedep/config/read_recipe.h"
+#include "fedep/message/check.h"
+#include "fedep/round/durable_file.h"
+
+namespace fedep {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string text_of(const fs::path& path) {
+  const std::vector<std::byte> bytes = read_file(path);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// Lines until the first that is not as it should be; whether the last one is {"kind":"end"}.
+bool read_lines(const fs::path& path, RunRecord& run) {
+  const std::string text = text_of(path);
+  bool ended = false;
+  std::size_t number = 1;
+  std::string_view rest = text;
+  for (std::size_t end = rest.find('\n'); end != rest.npos; end = rest.find('\n'), ++number) {
+    Json line = Json::parse(rest.substr(0, end), nullptr, false);
+    rest.remove_prefix(end + 1);
+    const std::string kind =
+        line.is_object() && line.contains("kind") && line["kind"].is_string() ? line["kind"] : "";
+    const bool is_next = kind == "round" && line.contains("round") &&
+                         line["round"].is_number_integer() &&
+                         line["round"] == std::int64_t(run.rounds.size());
+    if (kind == "run" && number == 1) {
+      run.header = std::move(line);
+    } else if (is_next) {
+      run.rounds.push_back(std::move(line));
+    } else if (kind == "end") {
+      ended = true;
+    } else {
+      run.faults.push_back(
+          fmt::format("log.jsonl:{}: expected {}; shown up to there", number,
+                      number == 1 ? "a run's first line"
+                                  : fmt::format("the line of round {}", run.rounds.size())));
+      return false;
+    }
+  }
+  if (!rest.empty()) {
+    run.faults.push_back(fmt::format("log.jsonl:{}: cut off within the line", number));
+  }
+  return ended;
+}
+
+bool is_fresh(const fs::path& log, const std::vector<Json>& rounds) {
+  std::error_code error;
+  const auto written = fs::last_write_time(log, error);
+  if (error) return false;
+  double longest = 20;
+  for (const Json& line : rounds) {
+    const auto found = line.find("seconds");
+    if (found != line.end() && found->is_number())
+      longest = std::max(longest, found->get<double>());
+  }
+  const auto age = fs::file_time_type::clock::now() - written;
+  return std::chrono::duration<double>(age).count() < 3 * longest;
+}
+
+fs::path latest_checkpoint(const fs::path& run, std::int64_t& latest) {
+  constexpr std::string_view kPrefix = "checkpoint-", kSuffix = ".safetensors";
+  latest = -1;
+  fs::path found;
+  for (const auto& entry : fs::directory_iterator(run)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) continue;
+    const char* end = name.data() + name.size() - kSuffix.size();
+    std::int64_t round = 0;
+    const auto [stopped, failure] = std::from_chars(name.data() + kPrefix.size(), end, round);
+    if (failure != std::errc() || stopped != end || round <= latest) continue;
+    latest = round;
+    found = entry.path();
+  }
+  return found;
+}
+
+bool infers_posterior(const Recipe& recipe, std::int64_t round) {
+  for (const PhaseSettings& phase : recipe.phases) {
+    round -= phase.rounds;
+    if (round <= 0) return !find_algorithm(phase.algorithm).point_estimate;
+  }
+  return false;
+}
+
+fs::path without_last_slash(const fs::path& path) {
+  const fs::path normal = path.lexically_normal();
+  return normal.has_filename() ? normal : normal.parent_path();
+}
+
+}  // namespace
+
+std::int64_t rounds_in(const Recipe& recipe) {
+  std::int64_t rounds = 0;
+  for (const PhaseSettings& phase : recipe.phases) rounds += phase.rounds;
+  return rounds;
+}
+
+std::optional<PosteriorSpread> read_posterior(const fs::path& run, const Recipe& recipe,
+                                              std::uintmax_t largest_checkpoint) {
+  std::int64_t round = 0;
+  const fs::path checkpoint = latest_checkpoint(run, round);
+  if (checkpoint.empty() || !infers_posterior(recipe, round)) return std::nullopt;
+  std::error_code error;
+  if (fs::file_size(checkpoint, error) > largest_checkpoint || error) return std::nullopt;
+  return posterior_spread(read_safetensors(checkpoint));
+}
+
+RunRecord read_run_record(const fs::path& path, std::string name,
+                          std::uintmax_t largest_checkpoint) {
+  if (!fs::is_directory(path)) {
+    throw InputError(fmt::format("{}: must be a run directory, but is {}", path.string(),
+                                 fs::exists(path) ? "a file" : "not there"));
+  }
+  if (!fs::exists(path / "recipe.toml")) {
+    throw InputError(
+        fmt::format("{}: must be a run directory, but has no recipe.toml", path.string()));
+  }
+  RunRecord run;
+  run.name = name.empty() ? without_last_slash(path).filename().string() : std::move(name);
+  run.recipe = read_recipe(path / "recipe.toml");
+  const fs::path log = path / "log.jsonl";
+  bool ended = false;
+  if (fs::exists(log)) {
+    ended = read_lines(log, run);
+  } else {
+    run.faults.push_back("log.jsonl is not there: the run has not begun");
+  }
+  if (ended && std::int64_t(run.rounds.size()) == rounds_in(run.recipe)) {
+    run.status = RunStatus::finished;
+  } else if (is_fresh(log, run.rounds)) {
+    run.status = RunStatus::running;
+  }
+  // A part that cannot be read is left out; the rest of the run is still worth showing.
+  if (const fs::path file = path / "evaluation.json"; fs::exists(file)) {
+    run.evaluation = Json::parse(text_of(file), nullptr, false);
+    if (!run.evaluation.is_object()) {
+      run.evaluation = nullptr;
+      run.faults.push_back("evaluation.json: expected a JSON object");
+    }
+  }
+  try {
+    run.posterior = read_posterior(path, run.recipe, largest_checkpoint);
+  } catch (const InputError& error) {
+    run.faults.push_back(error.what());
+  }
+  return run;
+}
+
+std::vector<std::string> names_of(const std::vector<fs::path>& runs) {
+  std::vector<fs::path> paths;
+  for (const fs::path& run : runs) {
+    const fs::path path = without_last_slash(run);
+    // "." and ".." have no name of their own.
+    paths.push_back(path.filename().string().starts_with(".") ? fs::weakly_canonical(run) : path);
+  }
+  std::vector<std::string> names(paths.size());
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    fs::path rest = paths[i].parent_path();
+    names[i] = paths[i].filename().string();
+    // Is there another that ends the same way?
+    const auto same_end = [&](const std::string& name) {
+      return std::count_if(paths.begin(), paths.end(), [&](const fs::path& other) {
+               const std::string text = other.generic_string();
+               return text == name || text.ends_with("/" + name);
+             }) > 1;
+    };
+    while (same_end(names[i]) && rest.has_filename()) {
+      names[i] = rest.filename().string() + "/" + names[i];
+      rest = rest.parent_path();
+    }
+  }
+  return names;
+}
+
+}  // namespace fedep

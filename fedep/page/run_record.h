@@ -1,0 +1,56 @@
+// What a run directory tells: its recipe, the rounds in its log, its last evaluation, its
+// posterior. Reads what there is, also of a run that still goes on or was cut off, and says what is
+// missing.
+//
+//   const RunRecord run = read_run_record("run/first");
+//   run.rounds.size();                 // played, of rounds_in(run.recipe)
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fedep/config/recipe.h"
+#include "fedep/page/posterior_spread.h"
+#include "fedep/round/run_log.h"
+
+namespace fedep {
+
+enum class RunStatus { finished, running, stopped };
+
+struct RunRecord {
+  std::string name;
+  Recipe recipe;
+  Json header = Json::object();  // the log's first line; empty if it has none
+  std::vector<Json> rounds;      // lines of rounds 0, 1, …, without gaps
+  RunStatus status = RunStatus::stopped;
+  // evaluation.json, null if there is none:
+  // {"round": …, "reliability": {"point": [{"confidence", "accuracy", "weight"}…], "marginal": …}}
+  Json evaluation = nullptr;
+  std::optional<PosteriorSpread> posterior;  // nothing in phases of point estimates
+  std::vector<std::string> faults;           // sentences on what could not be read
+};
+
+std::int64_t rounds_in(const Recipe& recipe);
+
+// Posteriors are left out where the checkpoint is larger than this.
+inline constexpr std::uintmax_t kLargestCheckpoint = std::uintmax_t(4) << 30;
+
+// Throws InputError where there is no run: no such folder, no recipe.toml, no readable recipe. A
+// log that was written to within the last minute, or within three of its rounds, belongs to a run
+// that goes on. `name` is how the run is called; empty: its folder's name.
+RunRecord read_run_record(const std::filesystem::path& run, std::string name = "",
+                          std::uintmax_t largest_checkpoint = kLargestCheckpoint);
+
+// The latest checkpoint's posterior; nothing if there is no checkpoint, it is larger than that, or
+// its phase infers none. Throws InputError for a damaged file.
+std::optional<PosteriorSpread> read_posterior(const std::filesystem::path& run,
+                                              const Recipe& recipe,
+                                              std::uintmax_t largest_checkpoint);
+
+// A name for each folder: its own, with as many of its parents as tell it from the others.
+std::vector<std::string> names_of(const std::vector<std::filesystem::path>& runs);
+
+}  // namespace fedep

@@ -1,0 +1,92 @@
+// Runs made up for tests of the page: logs whose values are known, and folders that hold them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "fedep/config/read_recipe.h"
+#include "fedep/config/write_recipe.h"
+#include "fedep/page/run_record.h"
+
+namespace fedep {
+
+inline constexpr std::string_view kTestRecipe = R"(
+seed = 7
+[data]
+name = "synthetic"
+clients = 6
+[server]
+clients_per_round = 3
+[[phase]]
+algorithm = "fed_avg"
+rounds = 2
+[[phase]]
+algorithm = "fed_ep"
+rounds = 4
+[phase.inference]
+name = "laplace"
+)";
+
+inline Json test_round(std::int64_t round, double accuracy) {
+  return round_line(
+      round, round < 2 ? "fed_avg" : "fed_ep",
+      {.asked = 3, .answered = 3, .steps = 10, .loss_sum = 5, .bytes_up = 100, .bytes_down = 50},
+      0.25, {{"accuracy", accuracy}});
+}
+
+// A finished run of six rounds; its accuracy after round i + 1 is `accuracy(i)`.
+inline RunRecord test_run(std::string name, std::uint64_t seed,
+                          const std::function<double(std::int64_t)>& accuracy,
+                          const std::vector<std::string>& overrides = {}) {
+  RunRecord run;
+  run.name = std::move(name);
+  run.recipe = parse_recipe(kTestRecipe, "recipe", overrides);
+  run.recipe.seed = seed;
+  run.header = {{"kind", "run"}, {"clients", 6}};
+  for (std::int64_t i = 0; i < 6; ++i) run.rounds.push_back(test_round(i, accuracy(i)));
+  run.status = RunStatus::finished;
+  return run;
+}
+
+// A folder of its own, gone with this.
+class TestFolder {
+ public:
+  TestFolder()
+      : path_(std::filesystem::temp_directory_path() /
+              fmt::format("fedep-page-{}-{}", getpid(), static_cast<const void*>(this))) {
+    std::filesystem::create_directories(path_);
+  }
+  ~TestFolder() { std::filesystem::remove_all(path_); }
+  TestFolder(const TestFolder&) = delete;
+  TestFolder& operator=(const TestFolder&) = delete;
+
+  std::filesystem::path write(const std::string& name, std::string_view text) const {
+    const std::filesystem::path file = path_ / name;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file, std::ios::binary) << text;
+    return file;
+  }
+  // A run directory with the recipe and a log of so many rounds, ended or not.
+  std::filesystem::path run(const std::string& name, std::int64_t rounds, bool ended) const {
+    write(name + "/recipe.toml", to_toml(parse_recipe(kTestRecipe)));
+    std::string log = "{\"kind\":\"run\",\"clients\":6}\n";
+    for (std::int64_t i = 0; i < rounds; ++i) log += test_round(i, 0.5).dump() + "\n";
+    if (ended) log += fmt::format("{{\"kind\":\"end\",\"rounds\":{}}}\n", rounds);
+    write(name + "/log.jsonl", log);
+    return path_ / name;
+  }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace fedep
