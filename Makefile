@@ -8,7 +8,7 @@ CTEST = ctest -j $(JOBS) --preset
 FIXED_ADDRESSES := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help setup build data demo test test-asan test-tsan test-asan-core test-tsan-core fuzz format format-check \
+.PHONY: help setup build data demo test test-asan test-tsan test-asan-core test-tsan-core test-torch fuzz format format-check \
         check-layers header-check bench clean
 
 help:  ## this list
@@ -31,17 +31,20 @@ demo: build  ## the paper's toy experiment, then four algorithms on built-in dat
 	    || { cat build/demo/$$algorithm.err; exit 1; }; \
 	done
 	@build/bin/fedep compare build/demo/fed_avg build/demo/fed_pa build/demo/fed_ep build/demo/fed_sep | tee build/demo/comparison.txt
-	@printf '\nOpen build/demo/toy-distance.svg and build/demo/toy-contours.svg; the comparison is in build/demo/comparison.txt\n'
+	@build/bin/fedep report build/demo/fed_avg build/demo/fed_pa build/demo/fed_ep build/demo/fed_sep --out build/demo/report.html >/dev/null
+	@printf '\nOpen build/demo/report.html in a browser: curves, calibration and posteriors of the four. The toy is in\n'
+	@printf 'build/demo/toy-distance.svg and build/demo/toy-contours.svg, the comparison in build/demo/comparison.txt\n'
 
-test: build data header-check $(if $(filter true,$(CI)),test-asan-core test-tsan-core)  ## build and run all tests (with CI=true also the core folders' sanitizers)
+test: build data header-check test-torch $(if $(filter true,$(CI)),test-asan-core test-tsan-core)  ## build and run all tests (with CI=true also the core folders' sanitizers)
 	@$(CTEST) release
 
-test-asan test-asan-core test-tsan test-tsan-core: test-%: setup
+test-asan test-asan-core test-tsan test-tsan-core test-torch: test-%: setup
 	@cmake --preset $*
 	@$(BUILT) $* -j $(JOBS)
 	@$(FIXED_ADDRESSES) $(CTEST) $*
 
 test-asan:  ## all tests under the address and undefined-behaviour sanitizers
+test-torch:  ## TorchScript models and their tutorial, in a build with torch
 test-tsan:  ## all tests under the thread sanitizer (TSAN_OPTIONS=ignore_noninstrumented_modules=1 from the preset)
 
 fuzz: setup  ## two million inputs to the byte format's reader

@@ -1,60 +1,22 @@
 #include "app/coefficients_command.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <memory>
 #include <string_view>
-#include <system_error>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "app/run_recipe.h"
-#include "fedep/config/read_recipe.h"
+#include "app/saved_posterior.h"
 #include "fedep/data/registry.h"
 #include "fedep/message/error.h"
-#include "fedep/model/registry.h"
-#include "fedep/round/checkpoint.h"
-#include "fedep/round/safetensors.h"
 
 namespace fedep {
 namespace {
 
 constexpr double kNormal975 = 1.959963984540054;  // 97.5 % quantile of the standard normal
-
-// A run's latest checkpoint. Its directory is only looked at, never opened as a run to go on with.
-std::filesystem::path checkpoint_of(const std::filesystem::path& path) {
-  std::error_code error;
-  if (!std::filesystem::is_directory(path, error)) return path;
-  constexpr std::string_view kPrefix = "checkpoint-";
-  std::int64_t latest = -1;
-  std::filesystem::path out;
-  for (const auto& entry : std::filesystem::directory_iterator(path)) {
-    const std::string name = entry.path().stem().string();
-    if (!name.starts_with(kPrefix) || entry.path().extension() != ".safetensors") continue;
-    std::int64_t round = -1;
-    std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), round);
-    if (round > latest) {
-      latest = round;
-      out = entry.path();
-    }
-  }
-  if (latest < 0) {
-    throw InputError(fmt::format("{}: run must have a checkpoint, but has none", path.string()));
-  }
-  return out;
-}
-
-Recipe recipe_in(const std::filesystem::path& checkpoint) {
-  const SafetensorsFile file = read_safetensors(checkpoint);
-  const auto found = file.metadata.find("recipe");
-  if (found == file.metadata.end()) {
-    throw InputError(
-        fmt::format("{}: checkpoint must have metadata recipe, but has none", checkpoint.string()));
-  }
-  return parse_recipe(found->second, checkpoint.string());
-}
 
 // Names of a linear model's weights and bias.
 std::vector<std::string> names_of(const Recipe& recipe, const DatasetInfo& data) {
@@ -88,22 +50,21 @@ double Coefficient::high() const { return mean + kNormal975 * deviation.value();
 
 CoefficientTable read_coefficients(const std::filesystem::path& run_or_checkpoint,
                                    const std::filesystem::path& data_folder) {
-  const std::filesystem::path path = checkpoint_of(run_or_checkpoint);
-  const Recipe recipe = recipe_in(path);
+  const SavedPosterior saved = read_posterior(run_or_checkpoint);
+  const Recipe& recipe = saved.recipe;
+  const ServerState& state = saved.state;
   const auto data = open_dataset(recipe.data, recipe.seed, data_folder);
   const std::vector<std::string> names = names_of(recipe, data->info());
-  const auto model = make_model(recipe.model, data->info());
-  const ServerState state = read_checkpoint(path, model->layout()).state;
+  (void)model_of(saved, data->info());
 
-  const auto phase = std::size_t(std::max<std::int64_t>(state.phase, 0));
   CoefficientTable out{.data = data->info().name,
-                       .algorithm = recipe.phases.at(phase).algorithm,
+                       .algorithm = saved.algorithm,
                        .round = state.round,
                        .target = data->info().target,
                        .rows = {}};
   const HostVector<float> means = point_estimate(state);
   for (std::size_t i = 0; i < names.size(); ++i) out.rows.push_back({names[i], double(means[i])});
-  if (find_algorithm(out.algorithm).point_estimate || !is_proper(state.global)) return out;
+  if (!saved.posterior) return out;
   const HostVector<float> lambda = state.global.lambda_full();
   for (std::size_t i = 0; i < names.size(); ++i) {
     out.rows[i].deviation = 1 / std::sqrt(double(lambda[i]));

@@ -12,6 +12,8 @@
 namespace fedep {
 namespace {
 
+using Row = std::vector<std::string>;
+
 // A number over seeds.
 struct Spread {
   double mean = kNotThere;
@@ -139,36 +141,30 @@ Spread ours_of(const std::vector<const Result*>& runs, std::string_view measure)
 }
 
 // A row of the paper's: a line per measure.
-std::string row_text(const PaperTable& table, const PaperRow& row,
-                     const std::vector<const Result*>& runs) {
-  std::string text;
+void add_row(const PaperTable& table, const PaperRow& row, const std::vector<const Result*>& runs,
+             ComparisonTable& out) {
   for (std::size_t i = 0; i < table.measures.size(); ++i) {
     const Measure& measure = table.measures[i];
     const Style style = style_of(&table, measure);
     const PaperValue& paper = row.values[i];
     const Spread ours = ours_of(runs, measure.name);
     const Spread papers{paper.mean, paper.deviation, std::size_t(paper.reached), 5};
-    text +=
-        fmt::format("| {} | {} | {} | {} | {} | {} |\n", i == 0 ? row.title : "", measure.title,
-                    text_of(papers, style), text_of(ours, style),
-                    difference_text(ours.mean, paper.mean, style), i == 0 ? runs_text(runs) : "");
+    out.rows.push_back({i == 0 ? std::string(row.title) : "", std::string(measure.title),
+                        text_of(papers, style), text_of(ours, style),
+                        difference_text(ours.mean, paper.mean, style),
+                        i == 0 ? runs_text(runs) : ""});
   }
-  return text;
 }
 
-std::string beside_the_paper(const PaperTable& table, std::span<const Result> results,
-                             bool only_ours) {
-  std::string text =
-      "| row | measure | paper | ours | difference | runs |\n|---|---|---|---|---|---|\n";
+ComparisonTable beside_the_paper(const PaperTable& table, std::span<const Result> results,
+                                 bool only_ours) {
+  ComparisonTable out{.columns = {"row", "measure", "paper", "ours", "difference", "runs"},
+                      .rows = {}};
   for (const PaperRow& row : table.rows) {
     const auto runs = results_of_row(results, table.name, row.name);
-    if (!runs.empty() || !only_ours) text += row_text(table, row, runs);
+    if (!runs.empty() || !only_ours) add_row(table, row, runs, out);
   }
-  for (const std::string_view row : extra_rows(table.name, &table, results)) {
-    text += row_text(table, {.name = row, .title = row, .values = {}},
-                     results_of_row(results, table.name, row));
-  }
-  return text;
+  return out;
 }
 
 // The measures of a table that is in no list: whatever its results have.
@@ -186,36 +182,62 @@ std::vector<Measure> measures_in(std::string_view name, std::span<const Result> 
 }
 
 // A line per row, where there are no published numbers to stand beside.
-std::string side_by_side(std::string_view name, const PaperTable* table,
-                         std::span<const Result> results) {
+ComparisonTable side_by_side(std::string_view name, const PaperTable* table,
+                             std::span<const Result> results) {
   const std::vector<std::string_view> rows = extra_rows(name, table, results);
-  if (rows.empty()) return "Not run.\n";
+  if (rows.empty()) return {};
   const std::vector<Measure> measures =
       table != nullptr ? std::vector<Measure>(table->measures.begin(), table->measures.end())
                        : measures_in(name, results);
-  std::string text = "| row |", rule = "|---|";
-  for (const Measure& measure : measures) {
-    text += fmt::format(" {} |", measure.title);
-    rule += "---|";
-  }
-  text += " runs |\n" + rule + "---|\n";
+  ComparisonTable out{.columns = {"row"}, .rows = {}};
+  for (const Measure& measure : measures) out.columns.emplace_back(measure.title);
+  out.columns.emplace_back("runs");
   for (const std::string_view row : rows) {
     const auto runs = results_of_row(results, name, row);
-    text += fmt::format("| {} |", row);
+    Row& line = out.rows.emplace_back(Row{std::string(row)});
     for (const Measure& measure : measures) {
-      text += fmt::format(" {} |", text_of(ours_of(runs, measure.name), style_of(table, measure)));
+      line.push_back(text_of(ours_of(runs, measure.name), style_of(table, measure)));
     }
-    text += fmt::format(" {} |\n", runs_text(runs));
+    line.push_back(runs_text(runs));
   }
+  return out;
+}
+
+std::string markdown_row(const Row& cells) {
+  std::string text = "|";
+  for (const std::string& cell : cells) text += fmt::format(" {} |", cell);
+  return text + "\n";
+}
+
+std::string markdown(const ComparisonTable& table) {
+  if (table.rows.empty()) return "";
+  std::string text = markdown_row(table.columns) + "|";
+  for (std::size_t i = 0; i < table.columns.size(); ++i) text += "---|";
+  text += "\n";
+  for (const Row& row : table.rows) text += markdown_row(row);
   return text;
 }
 
 }  // namespace
 
-std::string comparison(std::string_view name, std::span<const Result> results, bool only_ours) {
+ComparisonTable comparison_table(std::string_view name, std::span<const Result> results,
+                                 bool only_ours) {
   const PaperTable* table = find_paper_table(name);
   if (table == nullptr || table->rows.empty()) return side_by_side(name, table, results);
   return beside_the_paper(*table, results, only_ours);
+}
+
+std::string comparison(std::string_view name, std::span<const Result> results, bool only_ours) {
+  const PaperTable* table = find_paper_table(name);
+  const std::string text = markdown(comparison_table(name, results, only_ours));
+  if (table == nullptr || table->rows.empty()) return text.empty() ? "Not run.\n" : text;
+  const std::string ours = markdown(side_by_side(name, table, results));
+  if (ours.empty()) return text;
+  return text.empty() ? ours : fmt::format("{}\nOurs alone:\n\n{}", text, ours);
+}
+
+std::string spread_text(std::span<const double> values, double scale, int digits) {
+  return text_of(spread_of(values), {scale, digits});
 }
 
 std::string with_tables(std::string_view text, std::span<const Result> results,

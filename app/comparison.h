@@ -19,6 +19,18 @@ namespace fedep {
 std::string comparison(std::string_view table, std::span<const Result> results,
                        bool only_ours = false);
 
+// The same as cells. Nothing in it: not run.
+struct ComparisonTable {
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::string>> rows;
+};
+ComparisonTable comparison_table(std::string_view table, std::span<const Result> results,
+                                 bool only_ours = false);
+
+// Over seeds: "50.3 ± 0.1", "1200 (1 of 2 seeds)" where some are NaN, "–" where all are. Values are
+// multiplied by `scale`.
+std::string spread_text(std::span<const double> values, double scale, int digits);
+
 // `text` with what stands between <!-- NAME --> and <!-- end --> replaced by table NAME's
 // comparison, for every such place. Throws InputError for a place without its end. `source` is what
 // errors call the text.

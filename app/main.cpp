@@ -14,10 +14,15 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "app/bench_command.h"
 #include "app/coefficients_command.h"
 #include "app/compare_command.h"
 #include "app/data_command.h"
+#include "app/evaluate_command.h"
+#include "app/export_command.h"
 #include "app/list_command.h"
+#include "app/predict_command.h"
+#include "app/report_command.h"
 #include "app/reproduce_command.h"
 #include "app/run_command.h"
 #include "app/toy_command.h"
@@ -91,7 +96,12 @@ int main(int argc, char** argv) {
   fedep::add_check_command(app, exit_code);
   fedep::add_run_command(app, exit_code);
   fedep::add_compare_command(app, exit_code);
+  fedep::add_report_command(app, exit_code);
   fedep::add_reproduce_command(app, exit_code);
+  fedep::add_evaluate_command(app, exit_code);
+  fedep::add_predict_command(app, exit_code);
+  fedep::add_export_command(app, exit_code);
+  fedep::add_bench_command(app, exit_code);
   fedep::add_coefficients_command(app, exit_code);
   fedep::add_data_command(app, exit_code);
   fedep::add_list_command(app, exit_code);

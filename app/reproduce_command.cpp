@@ -18,6 +18,7 @@
 #include "app/comparison.h"
 #include "app/interrupt.h"
 #include "app/paper_tables.h"
+#include "app/report_command.h"
 #include "app/results.h"
 #include "app/run_recipe.h"
 #include "app/table_metrics.h"
@@ -39,12 +40,14 @@ struct ReproduceOptions {
   std::vector<std::uint64_t> seeds;  // none: each recipe's own
   std::optional<std::int64_t> rounds;
   std::string device = "cpu";
+  std::string precision = "tf32";
   std::size_t threads = 1;
   std::string data;
   std::string recipes = "recipe";
   std::string out;
   std::string results;
   std::string readme;
+  std::string report;
 };
 
 // A row, played with one seed.
@@ -153,6 +156,15 @@ std::string date_of(const fs::path& log) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time_t(seconds.count())));
 }
 
+RunRecipeOptions run_options(const ReproduceOptions& options, const Plan& plan) {
+  return {.out = plan.out,
+          .data = data_folder(options.data),
+          .threads = options.threads,
+          .resume = is_begun(plan),
+          .device = options.device,
+          .precision = options.precision};
+}
+
 Result result_of(const ReproduceOptions& options, const Plan& plan, bool played_now) {
   const fs::path path = plan.out / "log.jsonl";
   const std::vector<Json> log = read_log(path);
@@ -165,7 +177,7 @@ Result result_of(const ReproduceOptions& options, const Plan& plan, bool played_
           .metrics = table != nullptr ? table_metrics(*table, log, plan.recipe.evaluate.every)
                                       : last_metrics(log),
           .seconds = summary.seconds,
-          .device = played_now ? device_text(options.threads) : summary.device,
+          .device = played_now ? device_text(run_options(options, plan)) : summary.device,
           .date = date_of(path),
           .version = played_now ? version_text() : summary.version};
 }
@@ -197,7 +209,7 @@ void keep(const ReproduceOptions& options, const Plan& plan, const Result& resul
 
 // Exit code 130 after Ctrl-C; what was finished until then is kept.
 int run_plans(const ReproduceOptions& options) {
-  check_device(options.device);
+  check_device(options.device, options.precision);
   read_results(results_file(options));  // to refuse a bad file before days of work
   const std::vector<Plan> plans = plan_of(options);
   std::vector<Result> results;
@@ -209,10 +221,7 @@ int run_plans(const ReproduceOptions& options) {
                finished ? "finished already" : plan.out.string());
     if (!finished) {
       if (interrupt_requested()) return 130;  // in the last round of the run before
-      const RunResult run = run_recipe(plan.recipe, {.out = plan.out,
-                                                     .data = data_folder(options.data),
-                                                     .threads = options.threads,
-                                                     .resume = is_begun(plan)});
+      const RunResult run = run_recipe(plan.recipe, run_options(options, plan));
       if (run.end == RunEnd::interrupted) {
         fmt::print(stderr, "stopped after round {}; the same command goes on\n", run.state.round);
         return 130;
@@ -222,6 +231,12 @@ int run_plans(const ReproduceOptions& options) {
     keep(options, plan, results.back(), !finished);
   }
   fmt::print("{}", comparison(options.table, results, true));
+  if (!options.report.empty()) {
+    ReportRequest request{.runs = {}, .out = options.report};
+    for (const Plan& plan : plans) request.runs.push_back(plan.out);
+    if (fs::exists(results_file(options))) request.results = results_file(options);
+    write_report(request);
+  }
   return 0;
 }
 
@@ -275,7 +290,9 @@ void add_reproduce_command(CLI::App& app, int& exit_code) {
       ->check(whole_number(0));
   command->add_option("--rounds", options->rounds, "only the first so many rounds, for a trial")
       ->check(whole_number(1));
-  command->add_option("--device", options->device, "where clients run: cpu");
+  command->add_option("--device", options->device, "where clients run: cpu or cuda");
+  command->add_option("--precision", options->precision,
+                      "products on a GPU: tf32, or float32 for agreement with the CPU");
   command->add_option("--threads", options->threads, "clients in parallel")
       ->check(whole_number(1, 1024));
   command->add_option("--data", options->data, "folder with data sets; default $FEDEP_DATA");
@@ -287,6 +304,8 @@ void add_reproduce_command(CLI::App& app, int& exit_code) {
   command->add_option("--readme", options->readme,
                       "write the results' tables into this file, between <!-- table2 --> and "
                       "<!-- end -->");
+  command->add_option("--report", options->report,
+                      "write a page of these runs, and of all results, to this file");
   command->callback([options, &exit_code] { exit_code = reproduce(*options); });
 }
 

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "app/run_recipe.h"
+#include "app/watch_server.h"
 #include "app/whole_number.h"
 #include "fedep/config/read_recipe.h"
 #include "fedep/config/write_recipe.h"
@@ -22,11 +23,13 @@ struct RunOptions {
   std::string out;
   std::string data;
   std::string device = "cpu";
+  std::string precision = "tf32";
   std::size_t threads = 1;
   std::optional<std::int64_t> rounds;
   std::optional<std::uint64_t> seed;
   std::vector<std::string> overrides;
   bool resume = false;
+  std::optional<int> watch;  // port
 };
 
 void add_recipe_options(CLI::App& command, RunOptions& options) {
@@ -52,18 +55,26 @@ std::filesystem::path default_out(const RunOptions& options) {
 }
 
 int run(const RunOptions& options) {
-  check_device(options.device);
+  check_device(options.device, options.precision);
   const std::filesystem::path out =
       options.out.empty() ? default_out(options) : std::filesystem::path(options.out);
+  std::optional<WatchServer> watch;
+  if (options.watch) {
+    watch.emplace(out, *options.watch);
+    fmt::print(stderr, "watch the run at {}\n", watch->url());
+  }
   const RunResult result = run_recipe(recipe_of(options), {.out = out,
                                                            .data = data_folder(options.data),
                                                            .threads = options.threads,
-                                                           .resume = options.resume});
+                                                           .resume = options.resume,
+                                                           .device = options.device,
+                                                           .precision = options.precision});
   if (result.end == RunEnd::interrupted) {
     fmt::print(stderr, "stopped after round {}; go on with --resume\n", result.state.round);
     return 130;
   }
   for (const auto& [name, value] : result.metrics) fmt::print("{} {:.6g}\n", name, value);
+  if (watch) watch->finish();
   fmt::print(stderr, "run is in {}\n", out.string());
   return 0;
 }
@@ -85,11 +96,18 @@ void add_run_command(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("run", "play a recipe");
   add_recipe_options(*command, *options);
   command->add_option("--out", options->out, "run directory; default run/<recipe>");
-  command->add_option("--device", options->device, "where clients run: cpu");
+  command->add_option("--device", options->device, "where clients run: cpu or cuda");
+  command->add_option("--precision", options->precision,
+                      "products on a GPU: tf32, or float32 for agreement with the CPU");
   command->add_option("--threads", options->threads, "clients in parallel")
       ->check(whole_number(1, 1024));
   command->add_flag("--resume", options->resume,
                     "go on from the run directory's latest checkpoint");
+  command
+      ->add_option("--watch", options->watch,
+                   "show the run while it goes on, at this port of 127.0.0.1; 0: a free one")
+      ->type_name("PORT")
+      ->check(whole_number(0, 65535));
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

@@ -6,12 +6,15 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <unistd.h>
 
+#include "app/evaluation_file.h"
 #include "app/interrupt.h"
 #include "app/progress.h"
 #include "app/version.h"
@@ -19,7 +22,9 @@
 #include "fedep/message/check.h"
 #include "fedep/message/nearest.h"
 #include "fedep/optim/optimizer.h"
+#include "fedep/round/durable_file.h"
 #include "fedep/round/tensorboard.h"
+#include "fedep/sim/cuda_run.h"
 #include "fedep/sim/threads.h"
 
 namespace fedep {
@@ -75,16 +80,24 @@ RunResult run_recipe(const Recipe& recipe, const RunRecipeOptions& options) {
   const std::vector<Phase> phases = phases_of(recipe, *task);
   const RunDirectory directory = options.resume ? RunDirectory::reopen(options.out, recipe)
                                                 : RunDirectory::create(options.out, recipe);
-  const std::unique_ptr<SiteStore> sites = recipe.checkpoint.sites == SiteMemory::disk
+  if (const std::string features = task->features(); !features.empty()) {
+    replace_file(directory.path() / "features.json", std::as_bytes(std::span(features)));
+  }
+  const bool on_gpu = options.device == "cuda";
+  // On a GPU factors live there; what a checkpoint saves of them is in files alone.
+  const std::unique_ptr<SiteStore> files = on_gpu || recipe.checkpoint.sites == SiteMemory::disk
                                                ? make_disk_store(directory.sites())
                                                : make_memory_store(directory.sites());
+  const std::unique_ptr<CudaRun> cuda =
+      on_gpu ? make_cuda_run(recipe, *task, *files, find_precision(options.precision)) : nullptr;
+  SiteStore& sites = cuda ? cuda->sites() : *files;
   const auto make_inference = [&] { return task->make_inference(); };
   const std::unique_ptr<Executor> executor =
-      make_threads(task->population(), make_inference, sites.get(), options.threads);
+      make_threads(task->population(), make_inference, &sites, options.threads);
 
   Progress progress(isatty(STDERR_FILENO) == 1);
   Events events(directory.path());
-  const RunHooks hooks{
+  RunHooks hooks{
       .evaluate = [&](const ServerState& state, bool last) { return task->evaluate(state, last); },
       .watch =
           [&](const RoundReport& report) {
@@ -92,16 +105,30 @@ RunResult run_recipe(const Recipe& recipe, const RunRecipeOptions& options) {
             progress.show(report);
           },
       .stop_requested = interrupt_requested};
+  if (cuda) {
+    hooks.evaluate = [&](const ServerState& state, bool last) {
+      return cuda->evaluate(state, last);
+    };
+    hooks.play = [&](ServerState& state, const Phase& phase) { return cuda->play(state, phase); };
+    hooks.bring_home = [&](ServerState& state) { cuda->bring_home(state); };
+  }
   const Json header{{"kind", "run"},
                     {"recipe", to_toml(recipe)},
                     {"seed", recipe.seed},
+                    {"clients", task->population().size()},
                     {"version", version_text()},
                     {"machine", machine_text()},
-                    {"device", device_text(options.threads)}};
+                    {"device", device_text(options)}};
   catch_interrupts();
-  return play_run(
-      {recipe, phases, task->population(), task->layout(), *executor, *sites, &directory},
-      task->initial_weights(), header, hooks, options.resume);
+  RunResult result =
+      play_run({recipe, phases, task->population(), task->layout(), *executor, sites, &directory},
+               task->initial_weights(), header, hooks, options.resume);
+  const Reliability reliability = cuda ? cuda->reliability() : task->reliability();
+  if (result.end == RunEnd::done && !reliability.point.empty()) {
+    write_evaluation(directory.path() / "evaluation.json",
+                     evaluation_json(result.state.round, reliability));
+  }
+  return result;
 }
 
 Recipe shortened(Recipe recipe, std::int64_t rounds) {
@@ -128,9 +155,17 @@ std::filesystem::path data_folder(const std::string& option) {
   return from_environment != nullptr ? from_environment : "";
 }
 
-void check_device(const std::string& device) {
-  constexpr std::array<std::string_view, 1> kDevices{"cpu"};
-  if (device != kDevices[0]) throw InputError(unknown_name("device", device, kDevices));
+void check_device(const std::string& device, const std::string& precision) {
+  constexpr std::array<std::string_view, 2> kDevices{"cpu", "cuda"};
+  find_precision(precision);
+  if (device == "cpu") return;
+  if (device != "cuda") throw InputError(unknown_name("device", device, kDevices));
+  if (const std::string why = cuda_problem(); !why.empty()) throw InputError(why);
+}
+
+std::string device_text(const RunRecipeOptions& options) {
+  return options.device == "cuda" ? cuda_text(find_precision(options.precision))
+                                  : device_text(options.threads);
 }
 
 }  // namespace fedep

@@ -23,6 +23,8 @@ struct RunRecipeOptions {
   std::filesystem::path data;  // where data sets live
   std::size_t threads = 1;
   bool resume = false;  // the run that is in `out`
+  std::string device = "cpu";
+  std::string precision = "tf32";  // of products on a GPU
 };
 
 RunResult run_recipe(const Recipe& recipe, const RunRecipeOptions& options);
@@ -38,7 +40,10 @@ std::int64_t rounds_of(const Recipe& recipe);
 // What --data names, or else $FEDEP_DATA.
 std::filesystem::path data_folder(const std::string& option);
 
-// Throws InputError for a --device that this build does not have.
-void check_device(const std::string& device);
+// Throws InputError for a --device that does not exist or that this build or machine does not have,
+// and for a --precision that does not exist.
+void check_device(const std::string& device, const std::string& precision);
+// As run logs name it: "cpu: <model>, 2 threads", "cuda NVIDIA H200 (tf32)".
+std::string device_text(const RunRecipeOptions& options);
 
 }  // namespace fedep

@@ -179,6 +179,7 @@ class Reproduce(TablesTest):
         self.refused(self.reproduce("table4"), "fedep toy")
         self.refused(self.reproduce(), "table")
         self.refused(self.reproduce("trial", "--device", "gpu"), "unknown device gpu", "cpu")
+        self.refused(self.reproduce("trial", "--precision", "half"), "unknown precision half", "float32")
         self.refused(self.reproduce("trial", "--recipes", "nowhere"), "nowhere")
         self.refused(self.reproduce("trial", "--seeds", "1,x"), "seeds")
         self.results.write_text("{}\n")

@@ -45,11 +45,16 @@ SERVER = {"table2": (20, "sgd", 0.5, 0.9), "table3": (10, "adagrad", 5.0, 0.0), 
 CLIPS = {"i": 100, "m": 300, "l": 6500, "v": 2000}
 
 
+def table_of(recipe):
+    """Rows of Table 3 on titles are ours alone, so they are taken for a table of their own."""
+    return "titles" if recipe.get("row", "").startswith("titles_") else recipe.get("table")
+
+
 def recipes(*tables):
     """(name, recipe) of all recipes, or of those tables' alone."""
     for path in sorted(FOLDER.glob("*.toml")):
         recipe = tomllib.loads(path.read_text())
-        if not tables or recipe.get("table") in tables:
+        if not tables or table_of(recipe) in tables:
             yield path.stem, recipe
 
 
@@ -71,12 +76,12 @@ class EveryRecipe(unittest.TestCase):
         return PROGRAM.run("check", FOLDER / f"{name}.toml", *extra, env=environment)
 
     def test_is_accepted_but_for_data_that_are_not_there(self):
-        """Without any data: the synthetic task and the toy need none, every other recipe names what is missing."""
+        """Without any data: tasks made up on the spot need none, every other recipe names what is missing."""
         with scratch_folder() as empty:
             for name, recipe in recipes():
                 with self.subTest(recipe=name):
                     done = self.check(name, data=empty)
-                    if recipe["data"]["name"] in ("toy", "synthetic"):
+                    if recipe["data"]["name"] in ("toy", "synthetic", "random_images"):
                         self.assertEqual(done.returncode, 0, done.stderr)
                     else:
                         self.assertEqual(done.returncode, 2, done.stderr)
@@ -121,7 +126,7 @@ class EveryRecipe(unittest.TestCase):
             "model.name": "linear",
             "checkpoint.sites": "memory",
         }
-        for name, recipe in recipes(*ROWS, "femnist"):
+        for name, recipe in recipes(*ROWS, "femnist", "titles"):
             changes = stand_in | {f"phase.{i}.rounds": "1" for i in range(len(recipe["phase"]))}
             with self.subTest(recipe=name), scratch_folder() as scratch:
                 overrides = [word for key, value in changes.items() for word in ("--set", f"{key}={value}")]
@@ -131,7 +136,7 @@ class EveryRecipe(unittest.TestCase):
                 self.assertNotRegex(done.stdout, r"nll (nan|inf)")
 
     def test_of_a_row_opens_with_a_few_lines_on_it_and_is_named_after_it(self):
-        for name, recipe in recipes(*ROWS, "femnist"):
+        for name, recipe in recipes(*ROWS, "femnist", "titles"):
             with self.subTest(recipe=name):
                 self.assertEqual(name, f"{recipe['table']}_{recipe['row']}")
                 lines = (FOLDER / f"{name}.toml").read_text().splitlines()
@@ -171,6 +176,7 @@ class PaperRows(unittest.TestCase):
                         self.assertEqual((optimizer["epsilon"], optimizer["initial_accumulator"]), (1e-5, 0.0))
                         self.assertTrue(optimizer["epsilon_inside_root"])
                     self.assertEqual(recipe["evaluate"]["every"], 1, "means over rounds need every round")
+                    self.assertEqual(recipe["evaluate"].get("examples", 0), 10000 if task == "table3" else 0)
 
     def test_switch_when_the_reference_does(self):
         for table in ("table2", "table3", "table6", "table8"):
@@ -255,6 +261,63 @@ class PaperRows(unittest.TestCase):
                         self.assertEqual(optimizer, {"name": "sgd", "lr": 0.5})
                     if table == "figure6":
                         self.assertEqual(recipe["phase"][0]["inference"]["epochs"], int(row.rpartition("_")[2]))
+
+
+class TitleRows(unittest.TestCase):
+    """Table 3's six methods on titles: alike but for what a row is about."""
+
+    def test_are_all_there_and_differ_in_their_phases_only(self):
+        rows = {recipe["row"]: recipe for _, recipe in recipes("titles")}
+        self.assertEqual(sorted(rows), sorted(f"titles_{row}" for row in STATELESS))
+        average = rows["titles_fed_avg"]
+        for row, recipe in rows.items():
+            with self.subTest(row=row):
+                self.assertEqual(without(recipe, "row", "phase"), without(average, "row", "phase"))
+                self.assertEqual(sum(phase["rounds"] for phase in recipe["phase"]), 1500)
+                if row == "titles_fed_avg":
+                    continue
+                burn_in, phase = recipe["phase"]
+                self.assertEqual(burn_in, {"algorithm": "fed_avg", "rounds": 800})
+                self.assertEqual(phase["optimizer_state"], "carry")
+
+    def test_keep_what_a_client_does_not_touch_where_it_is(self):
+        """The prior alone must not diverge in the smallest client's chain, nor the precision of unused words drift."""
+        for name, recipe in recipes("titles"):
+            for phase in recipe["phase"]:
+                inference = phase.get("inference", {})
+                if "alpha" not in inference:
+                    continue
+                with self.subTest(recipe=name):
+                    examples, smallest = 13136, 8
+                    rate = recipe["client"]["optimizer"]["lr"] * inference["alpha"] * examples / smallest
+                    self.assertLess(rate, 2)
+                    if "scale" in inference:
+                        kept = inference["scale"] * recipe["client"]["weight_decay"]
+                        self.assertAlmostEqual(kept / inference["alpha"], 1, delta=1e-6)
+
+
+class SpeedJob(unittest.TestCase):
+    """The reference job of pfl-research's speed comparison."""
+
+    def test_has_its_sizes(self):
+        recipe = dict(recipes())["pfl_cifar10"]
+        client, server, (phase,) = recipe["client"], recipe["server"], recipe["phase"]
+        self.assertEqual((client["epochs"], client["batch"]), (1, 10))
+        self.assertEqual(client["optimizer"], {"name": "sgd", "lr": 0.1})
+        self.assertEqual(server["clients_per_round"], 50)
+        self.assertEqual(server["optimizer"], {"name": "sgd", "lr": 1.0})
+        self.assertEqual((phase["algorithm"], phase["rounds"], phase["weight"]), ("fed_avg", 1500, "examples"))
+        self.assertEqual(recipe["evaluate"]["every"], 10)
+        done = PROGRAM.run("check", FOLDER / "pfl_cifar10.toml")
+        self.assertIn("1000 clients, 50000 examples, 1626442 weights: ready to run", done.stderr)
+
+    def test_learns(self):
+        changes = {"data.clients": 20, "server.clients_per_round": 10, "phase.0.rounds": 5, "evaluate.every": 0}
+        overrides = [word for key, value in changes.items() for word in ("--set", f"{key}={value}")]
+        with scratch_folder() as scratch:
+            done = PROGRAM.run("run", FOLDER / "pfl_cifar10.toml", "--out", Path(scratch) / "run", *overrides)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertGreater(float(re.findall(r"accuracy ([\d.]+)", done.stdout)[-1]), 0.3, "chance is 0.1")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,49 @@
+// `fedep evaluate RUN|CHECKPOINT`: a posterior's scores on held-out examples, at its mean and
+// averaged over draws, overall and per client.
+//
+//   const EvaluateReport report = evaluate_run("run/heart_disease_ep", data_folder, {.samples = 10});
+//   fmt::print("{}", evaluation_text(report, false));
+//   write_evaluation(run / "evaluation.json", evaluation_json(report));
+//
+// evaluation.json: {"data", "algorithm", "round", "samples", "layers", "examples",
+//   "metrics": {"accuracy": …, "accuracy_marginal": …},
+//   "reliability": {"point": [{"confidence", "accuracy", "weight"} × 15], "marginal": […]},
+//   "per_client": [{"client", "examples", "metrics": {…}}]}
+// as in evaluation_file.h, whose file of a run's end this replaces. A score that does not exist is
+// null.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "fedep/sim/posterior_evaluation.h"
+
+namespace fedep {
+
+struct EvaluateReport {
+  std::string data;
+  std::string algorithm;
+  std::int64_t round = 0;
+  int samples = 0;  // 0: the mean alone
+  bool last_layer = false;
+  PosteriorEvaluation scores;
+  std::string note = {};  // one line on what the scores are not, or empty
+};
+
+struct EvaluateDraws {
+  int samples = 10;  // 0: none
+  bool last_layer = false;
+};
+
+EvaluateReport evaluate_run(const std::filesystem::path& run_or_checkpoint,
+                            const std::filesystem::path& data_folder, const EvaluateDraws& draws);
+
+std::string evaluation_text(const EvaluateReport& report, bool per_client);
+Json evaluation_json(const EvaluateReport& report);
+
+void add_evaluate_command(CLI::App& app, int& exit_code);
+
+}  // namespace fedep

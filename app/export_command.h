@@ -1,0 +1,26 @@
+// `fedep export RUN|CHECKPOINT --out DIR`: a posterior for other programs.
+//
+//   safetensors   mean.safetensors and std.safetensors, tensors named and shaped as in the model
+//   torchscript   model.pt, a module whose parameters are the posterior's mean
+//
+// No data are needed: the checkpoint says what the tensors are.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+namespace fedep {
+
+// What was written. An algorithm that estimates a point has no std.safetensors.
+std::vector<std::filesystem::path> export_safetensors(
+    const std::filesystem::path& run_or_checkpoint, const std::filesystem::path& folder);
+
+// Throws InputError in a build without torch.
+std::filesystem::path export_module(const std::filesystem::path& run_or_checkpoint,
+                                    const std::filesystem::path& folder);
+
+void add_export_command(CLI::App& app, int& exit_code);
+
+}  // namespace fedep

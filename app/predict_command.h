@@ -1,0 +1,59 @@
+// `fedep predict RUN|CHECKPOINT --data FILE`: what a posterior says about new rows or images, and how
+// sure it is.
+//
+//   const PredictedRows rows = predict_file("run/hospitals", "new.csv", data_folder, 10);
+//   fmt::print("{}", predictions_csv(rows));
+//
+// Per example: probabilities averaged over draws of the weights; the entropy of that average; of it
+// the mutual information between outcome and weights, which more training data would remove; and
+// whether the input is unlike those the posterior was trained on.
+//
+// Unlike: its outlier score exceeds what 95 % of the held-out examples have, so one in twenty inputs
+// of the training distribution is flagged too. The score of a table's row is the mean square of its
+// scaled columns; that of an image is its energy −log Σ_c exp(logit_c) at the posterior's mean
+// (Liu+20).
+//
+// A table's rows are prepared by features.json, which a run keeps beside its checkpoints; without it,
+// and for images, the recipe's data set is opened.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "fedep/data/batch.h"
+
+namespace fedep {
+
+struct PredictedRows {
+  TargetKind target = TargetKind::label;
+  std::vector<std::string> outputs;  // names of classes or tags; of binary: 0 and 1
+  // [rows, outputs]; real targets: mean and standard deviation of the outcome
+  std::vector<double> values;
+  std::vector<double> entropy;             // [rows], in nats
+  std::vector<double> mutual_information;  // [rows], in nats; empty without a posterior
+  std::vector<double> outlier_score;       // [rows]
+  double threshold = 0;                    // of the score
+  std::vector<std::string> notes = {};     // what a reader should know, a line each
+
+  std::size_t size() const { return entropy.size(); }
+  bool outlier(std::size_t row) const { return outlier_score[row] > threshold; }
+};
+
+// `samples` draws; with an algorithm that estimates a point, or 0: at the estimate.
+PredictedRows predict_file(const std::filesystem::path& run_or_checkpoint,
+                           const std::filesystem::path& file,
+                           const std::filesystem::path& data_folder, int samples);
+
+// Columns row (from 1), p_<class> of each class, prediction, entropy, mutual_information,
+// outlier_score, out_of_distribution (0 or 1). Real targets: mean, deviation in place of
+// probabilities and prediction.
+std::string predictions_csv(const PredictedRows& rows);
+// The same, a line of JSON per example; probabilities are an object by class.
+std::string predictions_jsonl(const PredictedRows& rows);
+
+void add_predict_command(CLI::App& app, int& exit_code);
+
+}  // namespace fedep

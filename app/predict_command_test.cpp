@@ -1,0 +1,101 @@
+#include "app/predict_command.h"
+
+#include <filesystem>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "app/test_run.h"
+#include "fedep/message/error.h"
+
+namespace fedep {
+namespace {
+
+using testing::HasSubstr;
+
+const char* const kNew = "age,sodium,unit\n25,140,ICU\n85,140,ICU\n60,,CCU\n900,140,ICU\n";
+
+TEST(Predict, NewRowsNeedNoTrainingData) {
+  const TestRun run;
+  const auto file = run.write("new.csv", kNew);
+  const PredictedRows with = predict_file(run.path(), file, run.folder().path(), 50);
+  std::filesystem::remove(run.folder().path() / "wards.csv");
+  const PredictedRows rows = predict_file(run.path(), file, "", 50);
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows.values, with.values);
+  EXPECT_LT(rows.values[1], 0.3);  // p_1 at 25
+  EXPECT_GT(rows.values[3], 0.7);  // and at 85
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_NEAR(rows.values[2 * i] + rows.values[2 * i + 1], 1, 1e-12);
+    EXPECT_GE(rows.mutual_information[i], 0);
+    EXPECT_GE(rows.entropy[i], rows.mutual_information[i]);
+  }
+  EXPECT_GT(rows.entropy[2], rows.entropy[0]);  // 60 is in the middle
+  EXPECT_FALSE(rows.outlier(0));
+  EXPECT_TRUE(rows.outlier(3));  // nobody is 900
+}
+
+TEST(Predict, ACheckpointAloneTakesScalesFromItsDataSet) {
+  const TestRun run;
+  const auto file = run.write("new.csv", kNew);
+  const TemporaryFolder elsewhere;
+  const auto alone = elsewhere.path() / "alone.safetensors";
+  std::filesystem::copy_file(run.checkpoint(), alone);
+  const PredictedRows rows = predict_file(alone, file, run.folder().path(), 10);
+  EXPECT_EQ(rows.values, predict_file(run.path(), file, "", 10).values);
+  EXPECT_EQ(rows.threshold, predict_file(run.path(), file, "", 10).threshold);
+}
+
+TEST(Predict, CsvAndJsonSayTheSame) {
+  const TestRun run;
+  const PredictedRows rows = predict_file(run.path(), run.write("new.csv", kNew), "", 10);
+  std::istringstream csv(predictions_csv(rows)), lines(predictions_jsonl(rows));
+  std::string line;
+  std::getline(csv, line);
+  EXPECT_EQ(line,
+            "row,p_0,p_1,prediction,entropy,mutual_information,outlier_score,out_of_distribution");
+  for (int i = 1; i <= 4; ++i) {
+    std::getline(lines, line);
+    const auto json = nlohmann::json::parse(line);
+    EXPECT_EQ(json["row"], i);
+    std::getline(csv, line);
+    EXPECT_THAT(line, HasSubstr(fmt::format("{},{:.6g},{:.6g},{},", i,
+                                            json["probabilities"]["0"].get<double>(),
+                                            json["probabilities"]["1"].get<double>(),
+                                            json["prediction"].get<std::string>())));
+    EXPECT_TRUE(line.ends_with(json["out_of_distribution"].get<bool>() ? ",1" : ",0"));
+  }
+}
+
+TEST(Predict, APointEstimateHasNoMutualInformation) {
+  const TestRun run(kFedAvg);
+  const PredictedRows rows = predict_file(run.path(), run.write("new.csv", kNew), "", 10);
+  EXPECT_TRUE(rows.mutual_information.empty());
+  EXPECT_THAT(rows.notes.at(0), HasSubstr("no posterior"));
+  EXPECT_THAT(predictions_jsonl(rows), HasSubstr("\"mutual_information\":null"));
+}
+
+TEST(Predict, WhatIsWrongWithAFileIsNamed) {
+  const TestRun run;
+  const auto refusal = [&](const std::string& text) {
+    return message_of<InputError>(
+        [&] { predict_file(run.path(), run.write("bad.csv", text), "", 10); });
+  };
+  EXPECT_THAT(refusal("age,unit\n25,ICU\n"), HasSubstr("column sodium"));
+  EXPECT_THAT(refusal("age,sodium,unit\n25,140,ICU\nold,1,ICU\n"),
+              HasSubstr("bad.csv:3: column age must be a number, but is old"));
+  EXPECT_THAT(refusal(""), HasSubstr("the file is empty"));
+  EXPECT_THAT(refusal("age,sodium,unit\n"), HasSubstr("only a header"));
+  EXPECT_THAT(message_of<InputError>([&] { predict_file(run.path(), "/nowhere.csv", "", 10); }),
+              HasSubstr("/nowhere.csv"));
+  const PredictedRows odd =
+      predict_file(run.path(), run.write("odd.csv", "age,sodium,unit\n25,140,Ward 9\n"), "", 10);
+  EXPECT_THAT(odd.notes.at(0), HasSubstr("odd.csv:2: 1 of 1 rows have a category"));
+  run.folder().write("run/features.json", "{}");
+  EXPECT_THAT(refusal(kNew), HasSubstr("features.json"));
+}
+
+}  // namespace
+}  // namespace fedep

@@ -1,0 +1,31 @@
+// What the page needs of runs and results together: tables in the paper's terms, and the page's
+// JSON with them.
+//
+//   const Json data = build_report(records, {.results = read_results("recipe/results.jsonl")});
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "app/results.h"
+#include "fedep/page/report_data.h"
+
+namespace fedep {
+
+// Runs of the paper's recipes beside the paper's numbers; of all others rounds to a threshold
+// (10-round means), the best 10- and 100-round means, and the last value. Thresholds are the two
+// highest multiples of 5 % that some run reaches.
+std::vector<ReportTable> run_tables(std::span<const RunRecord> runs);
+
+// Paper | ours | difference for every table in results.jsonl.
+std::vector<ReportTable> results_tables(std::span<const Result> results);
+
+struct ReportParts {
+  std::vector<Result> results = {};
+  std::vector<std::string> notices = {};
+  bool live = false;
+};
+Json build_report(std::span<const RunRecord> runs, const ReportParts& parts);
+
+}  // namespace fedep

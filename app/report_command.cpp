@@ -1,0 +1,150 @@
+#include "app/report_command.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "app/report_build.h"
+#include "app/whole_number.h"
+#include "fedep/message/error.h"
+#include "fedep/page/curve_figure.h"
+#include "fedep/page/report.h"
+#include "fedep/page/run_curves.h"
+#include "fedep/round/durable_file.h"
+
+namespace fedep {
+namespace {
+
+namespace fs = std::filesystem;
+
+void write_text(const fs::path& path, std::string_view text) {
+  std::error_code ignored;  // what cannot be made shows when the file is written
+  if (path.has_parent_path()) fs::create_directories(path.parent_path(), ignored);
+  replace_file(path, std::as_bytes(std::span(text)));
+}
+
+struct Shown {
+  std::vector<RunRecord> runs;
+  std::vector<std::string> notices;
+};
+
+Shown read_runs(const std::vector<fs::path>& paths) {
+  Shown shown;
+  std::optional<InputError> first;
+  const std::vector<std::string> names = names_of(paths);
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    try {
+      RunRecord run = read_run_record(paths[i], names[i]);
+      if (run.rounds.empty()) {
+        const std::string why = run.faults.empty() ? "" : fmt::format(" ({})", run.faults.front());
+        throw InputError(
+            fmt::format("{}: run must have played a round, but has not{}", paths[i].string(), why));
+      }
+      shown.runs.push_back(std::move(run));
+    } catch (const InputError& error) {
+      if (!first) first = error;
+      shown.notices.push_back(error.what());
+    }
+  }
+  if (shown.runs.empty() && first) throw *first;
+  for (const std::string& notice : shown.notices) fmt::print(stderr, "not shown: {}\n", notice);
+  return shown;
+}
+
+// Rounds after which some group begins another phase.
+std::vector<std::int64_t> switches_of(std::span<const RunRecord> runs) {
+  std::vector<std::int64_t> rounds;
+  for (const RunRecord& run : runs) {
+    std::int64_t end = 0;
+    for (const PhaseSettings& phase : run.recipe.phases) {
+      end += phase.rounds;
+      const bool known = std::find(rounds.begin(), rounds.end(), end) != rounds.end();
+      if (!known && &phase != &run.recipe.phases.back()) rounds.push_back(end);
+    }
+  }
+  std::sort(rounds.begin(), rounds.end());
+  return rounds;
+}
+
+std::string note_of(std::span<const RunGroup> groups, std::size_t window) {
+  std::size_t most = 1;
+  for (const RunGroup& group : groups) most = std::max(most, group.runs.size());
+  std::string note =
+      most > 1 ? fmt::format("mean and two standard deviations over {} seeds", most) : "one seed";
+  if (window > 1) note += fmt::format(", means over {} rounds", window);
+  return note;
+}
+
+// PREFIX-accuracy.svg and so on: one picture per score, as in the paper's Figures 2, 3, 5 and 7.
+std::vector<fs::path> write_figures(std::span<const RunRecord> runs, const ReportRequest& request) {
+  const std::vector<RunGroup> groups = group_by_seed(runs);
+  std::vector<fs::path> files;
+  for (const std::string& score : scores_in(runs)) {
+    const ScoreStyle style = score_style(score);
+    CurveFigure figure{.title = style.title,
+                       .note = note_of(groups, request.window),
+                       .y_label = style.percent ? style.title + ", %" : style.title,
+                       .scale = style.percent ? 100.0 : 1.0,
+                       .curves = {},
+                       .switches = switches_of(runs)};
+    for (const RunGroup& group : groups) {
+      MeanCurve curve = mean_curve(runs, group, score, request.window);
+      figure.curves.push_back({group.name, std::move(curve.mean), std::move(curve.deviation)});
+    }
+    fs::path file = fmt::format("{}-{}.svg", request.figure, score);
+    write_text(file, draw_curves(figure));
+    files.push_back(std::move(file));
+  }
+  return files;
+}
+
+}  // namespace
+
+std::vector<fs::path> write_report(const ReportRequest& request) {
+  if (request.runs.empty() && request.results.empty()) {
+    throw InputError("report: a run directory or --results must be named, but none is");
+  }
+  if (!request.results.empty() && !fs::exists(request.results)) {
+    throw InputError(
+        fmt::format("{}: file with results must exist, but does not", request.results.string()));
+  }
+  Shown shown = read_runs(request.runs);
+  if (!request.figure.empty()) {
+    if (shown.runs.empty()) throw InputError("report: --figure needs a run, but none is named");
+    return write_figures(shown.runs, request);
+  }
+  ReportParts parts{.notices = std::move(shown.notices)};
+  if (!request.results.empty()) parts.results = read_results(request.results);
+  if (shown.runs.empty() && parts.results.empty()) {
+    throw InputError(
+        fmt::format("{}: file must hold a result, but is empty", request.results.string()));
+  }
+  write_text(request.out, report_page(build_report(shown.runs, parts)));
+  return {request.out};
+}
+
+void add_report_command(CLI::App& app, int& exit_code) {
+  const auto request = std::make_shared<ReportRequest>();
+  CLI::App* command =
+      app.add_subcommand("report", "make one page of runs: curves, tables, calibration, posterior");
+  command->add_option("run", request->runs, "run directories");
+  command->add_option("--out", request->out, "the page; default report.html");
+  command->add_option("--results", request->results,
+                      "results.jsonl of fedep reproduce: paper, ours and difference too");
+  command
+      ->add_option("--figure", request->figure,
+                   "pictures PREFIX-accuracy.svg and so on in place of the page")
+      ->type_name("PREFIX");
+  command->add_option("--window", request->window, "rounds that a point of a picture averages")
+      ->check(whole_number(1, 100000));
+  command->callback([request, &exit_code] {
+    for (const fs::path& file : write_report(*request)) fmt::print("{}\n", file.string());
+    exit_code = 0;
+  });
+}
+
+}  // namespace fedep

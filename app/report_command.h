@@ -1,0 +1,28 @@
+// fedep report RUN… [--out report.html] [--results FILE] [--figure PREFIX]: one page, or pictures,
+// of runs.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+namespace fedep {
+
+struct ReportRequest {
+  std::vector<std::filesystem::path> runs;
+  std::filesystem::path out = "report.html";
+  std::filesystem::path results = {};  // results.jsonl; empty: none
+  std::string figure = {};             // PREFIX: pictures in place of a page
+  std::size_t window = 1;              // of the pictures' curves
+};
+
+// Runs that cannot be shown become notices. Throws InputError where nothing can. Gives the files it
+// wrote.
+std::vector<std::filesystem::path> write_report(const ReportRequest& request);
+
+void add_report_command(CLI::App& app, int& exit_code);
+
+}  // namespace fedep

@@ -1,0 +1,41 @@
+// A posterior as a run left it: what `evaluate`, `predict`, `export` and `coefficients` start from.
+//
+//   const SavedPosterior saved = read_posterior("run/heart_disease_ep");   // or a checkpoint file
+//   const auto model = model_of(saved, data->info());
+//
+// The directory is only looked at, never opened as a run to go on with.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "fedep/config/recipe.h"
+#include "fedep/data/dataset.h"
+#include "fedep/message/layout.h"
+#include "fedep/model/model.h"
+#include "fedep/round/server_state.h"
+
+namespace fedep {
+
+struct SavedPosterior {
+  std::filesystem::path file;  // the checkpoint
+  Recipe recipe;
+  Layout layout;  // of the weights, as the file has them
+  ServerState state;
+  std::string algorithm;   // of the phase that the checkpoint belongs to
+  bool posterior = false;  // q has variances; else the algorithm estimates a point
+};
+
+// A run's latest checkpoint, or this one. Throws InputError if there is none, naming what is there.
+std::filesystem::path checkpoint_of(const std::filesystem::path& run_or_checkpoint);
+
+SavedPosterior read_posterior(const std::filesystem::path& run_or_checkpoint);
+
+// The recipe's model for these data. Throws InputError if its tensors are not the checkpoint's.
+std::unique_ptr<Model> model_of(const SavedPosterior& saved, const DatasetInfo& data);
+
+// "played 300 of 1500 rounds", or nothing for a run that is over.
+std::string unfinished(const SavedPosterior& saved);
+
+}  // namespace fedep

@@ -1,0 +1,331 @@
+#!/usr/bin/env python3
+"""`fedep report` and `fedep run --watch` from end to end: what the page holds, what is refused and how.
+
+    report_test.py PROGRAM
+"""
+
+import http.client
+import json
+import os
+import re
+import socket
+import sys
+import time
+import unittest
+from pathlib import Path
+
+from program import RECIPE, Program, scratch_folder
+
+PROGRAM = None
+SYNTHETIC = """
+seed = 3
+[data]
+name = "synthetic"
+clients = 8
+dimension = 6
+examples = 40
+[client]
+epochs = 2
+optimizer = { name = "sgd", lr = 0.05 }
+[server]
+clients_per_round = 4
+[[phase]]
+algorithm = "fed_avg"
+rounds = 4
+[[phase]]
+algorithm = "fed_sep"
+rounds = 11
+[phase.inference]
+name = "laplace"
+alpha = 0.5
+epochs = 1
+[evaluate]
+samples = 3
+[checkpoint]
+every = 5
+"""
+
+
+def data_of(page):
+    """The JSON that a page draws."""
+    text = Path(page).read_text()
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[1])
+
+
+class ReportTest(unittest.TestCase):
+    def setUp(self):
+        scratch = scratch_folder()
+        self.addCleanup(scratch.cleanup)
+        self.folder = Path(scratch.name)
+        (self.folder / "synthetic.toml").write_text(SYNTHETIC)
+        (self.folder / "toy.toml").write_text(RECIPE)
+
+    def play(self, name, recipe="synthetic.toml", *options):
+        done = PROGRAM.run("run", recipe, "--out", name, *options, cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return self.folder / name
+
+    def report(self, *arguments):
+        return PROGRAM.run("report", *arguments, cwd=self.folder)
+
+    def refused(self, done, *words):
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        for word in words:
+            self.assertIn(word, done.stderr)
+
+
+class Page(ReportTest):
+    def test_is_one_file_that_loads_nothing(self):
+        self.play("a")
+        done = self.report("a")
+        self.assertEqual((done.returncode, done.stdout), (0, "report.html\n"), done.stderr)
+        self.assertEqual(sorted(p.name for p in self.folder.iterdir()), ["a", "report.html", "synthetic.toml", "toy.toml"])
+        text = (self.folder / "report.html").read_text()
+        self.assertEqual(set(re.findall(r"https?://[^\s\"'<>)]*", text)), {"http://www.w3.org/2000/svg"})
+        self.assertNotRegex(text, r"<(img|iframe|object|embed)\b|\ssrc=|@import|url\((?!#)")
+        self.assertEqual(re.findall(r"<link[^>]*>", text), ['<link rel="icon" href="data:,">'])
+        self.assertIn("connect-src 'none'", text)
+
+    def test_has_what_the_log_the_checkpoint_and_the_evaluation_say(self):
+        run = self.play("a")
+        self.assertEqual(self.report("a", "--out", "deep/page.html").returncode, 0)
+        data = data_of(self.folder / "deep" / "page.html")
+        shown = data["runs"][0]
+        lines = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+        accuracy = [line["accuracy"] for line in lines if line["kind"] == "round"]
+        self.assertEqual(len(shown["curves"]["accuracy"]), 15)
+        for value, logged in zip(shown["curves"]["accuracy"], accuracy):
+            self.assertAlmostEqual(value, logged, places=6)
+        self.assertEqual(shown["status"], "finished")
+        self.assertEqual(sum(shown["participation"]["counts"]), 4 * 15)
+        self.assertEqual(len(shown["participation"]["counts"]), 8)
+        self.assertEqual([layer["name"] for layer in shown["posterior"]["layers"]], ["weight", "bias"])
+        for layer in shown["posterior"]["layers"]:
+            self.assertEqual(sum(layer["counts"]) + layer["improper"], layer["weights"])
+        # The bins give the ECE that the log has.
+        for which, key in (("point", "ece"), ("marginal", "ece_marginal")):
+            bins = [b for b in shown["reliability"][which] if b["weight"] > 0]
+            self.assertEqual(len(shown["reliability"][which]), 15)
+            ece = sum(b["weight"] * abs(b["confidence"] - b["accuracy"]) for b in bins)
+            self.assertAlmostEqual(ece, lines[-2][key], places=9)
+
+    def test_groups_runs_that_differ_in_their_seed(self):
+        for seed in (1, 2):
+            self.play(f"sep-seed{seed}", "synthetic.toml", "--seed", seed)
+        self.play("other", "synthetic.toml", "--set", "client.epochs=1")
+        self.report("sep-seed1", "sep-seed2", "other")
+        data = data_of(self.folder / "report.html")
+        self.assertEqual([(g["name"], g["runs"]) for g in data["groups"]], [("sep", [0, 1]), ("other", [2])])
+        self.assertEqual(data["diff"]["keys"], ["seed", "client.epochs"])
+        self.assertEqual(data["tables"][0]["columns"][0], "run")
+
+    def test_treats_names_as_text(self):
+        run = self.play("a").rename(self.folder / "<b>'\"&")
+        done = self.report(run, "--out", "page.html")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        text = (self.folder / "page.html").read_text()
+        self.assertNotIn("<b>'", text)
+        self.assertEqual(text.count("</script>"), 2)
+        self.assertEqual(data_of(self.folder / "page.html")["runs"][0]["name"], "<b>'\"&")
+
+    def test_shows_the_results_beside_the_paper(self):
+        line = {"table": "table2", "row": "fed_avg", "seed": 1, "rounds": 1500, "metrics": {"accuracy_1000": 0.45},
+                "seconds": 1, "device": "", "date": "", "version": ""}  # fmt: skip
+        (self.folder / "results.jsonl").write_text(json.dumps(line) + "\n")
+        done = self.report("--results", "results.jsonl")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        table = data_of(self.folder / "report.html")["tables"][0]
+        self.assertEqual(table["columns"], ["row", "measure", "paper", "ours", "difference", "runs"])
+        self.assertIn(["FedAvg", "accuracy by 1000R, %", "44.7 ± 0.2", "45.0", "+0.3", "1 seed, 1500 rounds"], table["rows"])
+
+    def test_comes_with_a_reproduced_table(self):
+        (self.folder / "recipe").mkdir()
+        (self.folder / "recipe" / "table2_fed_avg.toml").write_text('table = "table2"\nrow = "fed_avg"\n' + SYNTHETIC)
+        done = PROGRAM.run("reproduce", "table2", "--report", "page.html", cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        data = data_of(self.folder / "page.html")
+        self.assertEqual([run["name"] for run in data["runs"]], ["fed_avg-seed3"])
+        titles = [table["title"] for table in data["tables"]]
+        self.assertEqual(titles, ["table2: CIFAR-100", "table5: CIFAR-100, calibration", "table2: CIFAR-100"])
+        self.assertEqual(len(data["tables"][0]["rows"]), 4)  # this page's row
+        self.assertEqual(len(data["tables"][2]["rows"]), 40)  # all of results.jsonl beside all of the paper's
+
+    def test_of_a_toy_run_has_its_distance(self):
+        self.play("toy", "toy.toml")
+        self.assertEqual(self.report("toy").returncode, 0)
+        data = data_of(self.folder / "report.html")
+        self.assertEqual(data["metrics"][0]["name"], "distance")
+        self.assertIsNone(data["runs"][0]["reliability"])
+
+
+class Pictures(ReportTest):
+    def test_are_one_per_score_with_mean_and_band(self):
+        for seed in (1, 2):
+            self.play(f"sep-seed{seed}", "synthetic.toml", "--seed", seed)
+        done = self.report("sep-seed1", "sep-seed2", "--figure", "figure/two", "--window", "5")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        files = done.stdout.splitlines()
+        self.assertIn("figure/two-accuracy.svg", files)
+        self.assertIn("figure/two-nll.svg", files)
+        picture = (self.folder / "figure/two-accuracy.svg").read_text()
+        self.assertEqual((picture.count("<polyline"), picture.count("<polygon")), (1, 1))
+        self.assertIn("two standard deviations over 2 seeds, means over 5 rounds", picture)
+        self.assertIn("burn-in ends", picture)
+        self.assertFalse((self.folder / "report.html").exists())
+
+
+class BadInput(ReportTest):
+    def test_nothing_named(self):
+        self.refused(self.report(), "a run directory or --results must be named")
+
+    def test_a_folder_that_is_no_run(self):
+        (self.folder / "empty").mkdir()
+        self.refused(self.report("empty"), "empty: must be a run directory, but has no recipe.toml")
+        self.refused(self.report("nowhere"), "nowhere: must be a run directory, but is not there")
+        self.refused(self.report("toy.toml"), "but is a file")
+        self.assertFalse((self.folder / "report.html").exists())
+
+    def test_a_run_without_rounds(self):
+        run = self.play("a")
+        (run / "log.jsonl").write_text((run / "log.jsonl").read_text().splitlines()[0] + "\n")
+        self.refused(self.report("a"), "a: run must have played a round, but has not")
+        (run / "log.jsonl").unlink()
+        self.refused(self.report("a"), "has not begun")
+
+    def test_a_truncated_log_is_shown_up_to_there(self):
+        run = self.play("a")
+        text = (run / "log.jsonl").read_text()
+        (run / "log.jsonl").write_text(text[: len(text) // 2])
+        os.utime(run / "log.jsonl", (0, 0))
+        self.assertEqual(self.report("a").returncode, 0)
+        shown = data_of(self.folder / "report.html")["runs"][0]
+        self.assertGreater(shown["played"], 0)
+        self.assertLess(shown["played"], 15)
+        self.assertEqual(shown["status"], "stopped")
+        self.assertEqual(shown["rounds"], 15)
+        self.assertEqual(len(shown["faults"]), 1)
+        self.assertIn("cut off within the line", shown["faults"][0])
+
+    def test_a_run_that_goes_on_is_marked(self):
+        run = self.play("a")
+        lines = (run / "log.jsonl").read_text().splitlines(keepends=True)
+        (run / "log.jsonl").write_text("".join(lines[:8]))
+        self.assertEqual(self.report("a").returncode, 0)
+        shown = data_of(self.folder / "report.html")["runs"][0]
+        self.assertEqual((shown["status"], shown["played"], shown["rounds"]), ("running", 7, 15))
+
+    def test_what_cannot_be_shown_is_named_beside_what_can(self):
+        self.play("a")
+        (self.folder / "empty").mkdir()
+        done = self.report("a", "empty")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("not shown: empty: must be a run directory", done.stderr)
+        data = data_of(self.folder / "report.html")
+        self.assertEqual(len(data["runs"]), 1)
+        self.assertIn("empty: must be a run directory", data["notices"][0])
+
+    def test_results_that_are_none(self):
+        self.refused(self.report("--results", "nowhere.jsonl"), "file with results must exist")
+        (self.folder / "bad.jsonl").write_text("{}\n")
+        self.refused(self.report("--results", "bad.jsonl"), "bad.jsonl:1:")
+        (self.folder / "none.jsonl").write_text("")
+        self.refused(self.report("--results", "none.jsonl"), "must hold a result")
+
+    def test_a_place_where_nothing_can_be_written(self):
+        self.play("a")
+        done = self.report("a", "--out", "toy.toml/page.html")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("toy.toml/page.html", done.stderr)
+
+
+class Watch(ReportTest):
+    def setUp(self):
+        super().setUp()
+        probe = PROGRAM.run("run", "synthetic.toml", "--out", "probe", "--rounds", "1", "--watch", "0", cwd=self.folder)
+        if "needs a build with cpp-httplib" in probe.stderr:
+            self.skipTest("built without cpp-httplib")
+        self.assertEqual(probe.returncode, 0, probe.stderr)
+
+    def start(self, rounds="100000"):
+        """A run that goes on until it is stopped; gives it and its port."""
+        run = PROGRAM.start("run", "synthetic.toml", "--out", "live", "--watch", "0", "--set", f"phase.1.rounds={rounds}",
+                            cwd=self.folder)  # fmt: skip
+
+        def stop():
+            if run.poll() is None:
+                run.kill()
+            run.communicate()
+
+        self.addCleanup(stop)
+        first = run.stderr.readline()
+        match = re.fullmatch(r"watch the run at http://127\.0\.0\.1:(\d+)/\n", first)
+        self.assertTrue(match, first)
+        return run, int(match[1])
+
+    def ask(self, port, path, host=None):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        connection.request("GET", path, headers={"Host": host or f"127.0.0.1:{port}"})
+        answer = connection.getresponse()
+        body = answer.read().decode()
+        connection.close()
+        return answer, body
+
+    def played(self, port):
+        runs = json.loads(self.ask(port, "/data.json")[1])["runs"]
+        return runs[0]["played"] if runs else 0
+
+    def test_serves_the_page_and_newer_data_while_the_run_goes_on(self):
+        run, port = self.start()
+        answer, page = self.ask(port, "/")
+        self.assertEqual(answer.status, 200)
+        self.assertIn("text/html", answer.headers["Content-Type"])
+        self.assertIn("connect-src 'self'", page)
+        first = self.played(port)
+        deadline = time.monotonic() + 60
+        while (now := self.played(port)) <= first and time.monotonic() < deadline:
+            pass
+        self.assertGreater(now, first)
+        data = json.loads(self.ask(port, "/data.json")[1])
+        self.assertEqual((data["live"], data["runs"][0]["status"]), (True, "running"))
+        self.assertEqual(self.ask(port, "/log.jsonl")[0].status, 404)
+        run.terminate()
+        run.wait(timeout=60)
+        self.assertEqual(run.returncode, 130)
+
+    def test_answers_this_machine_and_no_other_name(self):
+        _, port = self.start()
+        self.assertEqual(self.ask(port, "/", "evil.example")[0].status, 403)
+        self.assertEqual(self.ask(port, "/data.json", f"evil.example:{port}")[0].status, 403)
+        self.assertEqual(self.ask(port, "/data.json", f"localhost:{port}")[0].status, 200)
+        listening = Path("/proc/net/tcp").read_text()
+        self.assertRegex(listening, f"0100007F:{port:04X} 00000000:0000 0A")
+        self.assertNotRegex(listening, f"00000000:{port:04X} 00000000:0000 0A")
+
+    def test_refuses_a_port_in_use_before_the_run_begins(self):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            port = taken.getsockname()[1]
+            done = PROGRAM.run("run", "synthetic.toml", "--out", "never", "--watch", port, cwd=self.folder)
+        self.refused(done, f"--watch: port {port} of 127.0.0.1 must be free, but is not")
+        self.assertFalse((self.folder / "never").exists())
+        _, port = self.start()  # and one of our own
+        done = PROGRAM.run("run", "synthetic.toml", "--out", "never", "--watch", port, cwd=self.folder)
+        self.refused(done, f"port {port}")
+
+    def test_refuses_what_is_no_port(self):
+        done = PROGRAM.run("run", "synthetic.toml", "--watch", "70000", cwd=self.folder)
+        self.refused(done, "must be a whole number from 0 to 65535")
+
+    def test_changes_nothing_about_the_run(self):
+        plain = self.play("plain")
+        watched = self.play("watched", "synthetic.toml", "--watch", "0")
+        for name in ("checkpoint-15.safetensors", "evaluation.json", "recipe.toml"):
+            self.assertEqual((plain / name).read_bytes(), (watched / name).read_bytes())
+
+
+if __name__ == "__main__":
+    PROGRAM = Program(sys.argv.pop(1))
+    unittest.main()
