@@ -167,8 +167,8 @@ struct CheckpointSettings {
   int every = 100;                        // rounds; 0: only at the end
   int keep = 1;                           // the latest so many stay
   SiteMemory sites = SiteMemory::memory;  // disk: when they do not fit into memory
-  // Clients' factors are saved too. Without them a stateful phase cannot be resumed, but a
-  // checkpoint is not as large as all clients together.
+  // Clients' factors are saved too. Without them a checkpoint is not as large as all clients
+  // together, but a run that stops in a stateful phase goes on from that phase's beginning.
   bool factors = true;
 
   bool operator==(const CheckpointSettings&) const = default;

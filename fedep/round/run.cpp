@@ -1,5 +1,6 @@
 #include "fedep/round/run.h"
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 
@@ -25,7 +26,13 @@ std::vector<std::string> slot_names(const OptimizerSettings& settings) {
   return {names.begin(), names.end()};
 }
 
-// Writes checkpoints, prunes old ones, and brings a run back from the latest.
+std::int64_t phase_of(const std::vector<Phase>& phases, std::int64_t round) {
+  std::int64_t index = 0;
+  while (round >= phases[std::size_t(index)].end_round()) ++index;
+  return index;
+}
+
+// Writes checkpoints, prunes old ones, and brings a run back from the latest that it can go on from.
 class Keeper {
  public:
   explicit Keeper(const RunParts& parts) : parts_(parts), recipe_(to_toml(parts.recipe)) {}
@@ -40,10 +47,19 @@ class Keeper {
     prune();
   }
 
-  // The latest checkpoint's state; nothing if there is none yet.
+  // Without clients' factors, the only checkpoint to go on from in a stateful phase is its beginning.
+  bool due_at_end_of(const Phase& phase, std::int64_t completed) const {
+    return !parts_.recipe.checkpoint.factors && completed == phase.end_round();
+  }
+
+  // The state of the latest checkpoint to go on from; nothing if there is none yet. Later ones go.
   std::optional<ServerState> read() {
     ServerState latest;
     for (const std::int64_t round : parts_.directory->checkpoints()) {
+      if (!can_go_on_from(round)) {
+        parts_.directory->remove_checkpoint(round);
+        continue;
+      }
       Checkpoint checkpoint = read_checkpoint(parts_.directory->checkpoint(round), parts_.layout);
       manifests_.insert_or_assign(round, std::move(checkpoint.sites));
       latest = std::move(checkpoint.state);
@@ -55,10 +71,27 @@ class Keeper {
   }
 
  private:
+  bool can_go_on_from(std::int64_t round) const {
+    if (parts_.recipe.checkpoint.factors || round == parts_.phases.back().end_round()) return true;
+    const Phase& phase = parts_.phases[std::size_t(phase_of(parts_.phases, round))];
+    return !phase.stateful() || round == phase.first_round;
+  }
+
+  // The newest so many stay, and the newest to go on from.
   void prune() {
-    while (manifests_.size() > std::size_t(parts_.recipe.checkpoint.keep)) {
-      parts_.directory->remove_checkpoint(manifests_.begin()->first);
-      manifests_.erase(manifests_.begin());
+    std::int64_t anchor = -1;
+    for (const auto& [round, manifest] : manifests_) {
+      if (can_go_on_from(round)) anchor = round;
+    }
+    const std::size_t keep = std::size_t(parts_.recipe.checkpoint.keep);
+    std::size_t excess = manifests_.size() - std::min(manifests_.size(), keep);
+    for (auto old = manifests_.begin(); excess > 0; --excess) {
+      if (old->first == anchor) {
+        ++old;
+        continue;
+      }
+      parts_.directory->remove_checkpoint(old->first);
+      old = manifests_.erase(old);
     }
     std::vector<SiteManifest> kept;
     for (const auto& [round, manifest] : manifests_) kept.push_back(manifest);
@@ -69,23 +102,6 @@ class Keeper {
   std::string recipe_;
   std::map<std::int64_t, SiteManifest> manifests_;  // of the checkpoints that are kept
 };
-
-std::int64_t phase_of(const std::vector<Phase>& phases, std::int64_t round) {
-  std::int64_t index = 0;
-  while (round >= phases[std::size_t(index)].end_round()) ++index;
-  return index;
-}
-
-// A checkpoint in the middle of a stateful phase is of no use without the clients' factors.
-void check_factors_are_there(const RunParts& parts, const ServerState& state) {
-  if (parts.recipe.checkpoint.factors || state.round == parts.phases.back().end_round()) return;
-  const Phase& phase = parts.phases[std::size_t(phase_of(parts.phases, state.round))];
-  if (!phase.stateful() || state.round == phase.first_round) return;
-  throw InputError(
-      fmt::format("round {} of {} cannot be resumed: checkpoint.factors is false, so the clients' "
-                  "factors were not kept",
-                  state.round, phase.algorithm->name));
-}
 
 }  // namespace
 
@@ -108,7 +124,6 @@ RunResult play_run(const RunParts& parts, HostVector<float> initial, const Json&
   const auto bring_home = [&] {
     if (hooks.bring_home) hooks.bring_home(state);
   };
-  if (resume) check_factors_are_there(parts, state);
   // A run that was over already still says how it ended.
   if (state.round == rounds) result.metrics = hooks.evaluate(state, true);
   const auto start = std::chrono::steady_clock::now();
@@ -140,7 +155,8 @@ RunResult play_run(const RunParts& parts, HostVector<float> initial, const Json&
       log->write(
           round_line(report.round, report.phase, report.numbers, report.seconds, report.metrics));
     }
-    if (stop || due(parts.recipe.checkpoint.every, state.round, rounds)) {
+    if (stop || due(parts.recipe.checkpoint.every, state.round, rounds) ||
+        keeper.due_at_end_of(phase, state.round)) {
       bring_home();
       keeper.write(state, phase);
     }

@@ -94,8 +94,10 @@ struct Ended {
 class World {
  public:
   World(std::string model, std::string_view algorithm, std::string_view method)
+      : World(model, recipe_for(model, algorithm, method)) {}
+  World(const std::string& model, Recipe recipe)
       : data_(data_for(model)),
-        recipe_(recipe_for(model, algorithm, method)),
+        recipe_(std::move(recipe)),
         model_(make_model(recipe_.model, data_->info())),
         population_(make_population(data_->clients())),
         phases_(
@@ -188,6 +190,23 @@ TEST_P(Determinism, SerialThreadsAndResumedRunsEndInTheSameBits) {
       EXPECT_EQ(world.play(stop == 3 ? 4 : 0, &again, true, 0, stop == 4), serial) << stop;
     }
   }
+}
+
+TEST(WithoutFactors, AStoppedRunGoesOnFromTheBeginningOfItsPhase) {
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / "fedep-without-factors";
+  std::filesystem::remove_all(folder);
+  Recipe recipe = recipe_for("linear", "fed_ep", "scaled_identity");
+  recipe.checkpoint.every = 1;
+  recipe.checkpoint.factors = false;
+  World world("linear", recipe);
+  const Ended whole = world.play(0, nullptr, false, 0);
+  const RunDirectory directory = RunDirectory::create(folder, world.recipe());
+  world.play(0, &directory, false, 4);  // two rounds into the second phase
+  EXPECT_EQ(directory.checkpoints(), (std::vector<std::int64_t>{2, 4}));
+  EXPECT_EQ(world.play(0, &directory, true, 0), whole);
+  EXPECT_EQ(directory.checkpoints().back(), 5);
+  std::filesystem::remove_all(folder);
 }
 
 INSTANTIATE_TEST_SUITE_P(
