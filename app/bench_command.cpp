@@ -104,6 +104,9 @@ int bench_round(const BenchOptions& options) {
     rows.push_back({options.device == "cuda" ? bench_rounds_on_gpu(*data, plan)
                                              : bench_rounds_on_cpu(*data, plan),
                     step_cost(recipe.model, data->info()), mean_batch(*data, recipe.client)});
+    if (rows.back().times.steps == 0) {
+      throw InputError("bench round: clients must make steps, but none has a whole batch");
+    }
     fmt::print(stderr, "{} clients: {:.4g} ms per client-step\n", clients,
                derived(rows.back()).step_ms);
   }

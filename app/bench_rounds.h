@@ -25,8 +25,8 @@ struct RoundTimes {
   std::size_t clients = 0;  // a round
   std::size_t rounds = 0;
   std::size_t steps = 0;  // of all clients
-  double training = 0;    // SGD steps
-  double other = 0;       // the methods' arithmetic, deltas, the server
+  double training = 0;    // SGD steps; on the CPU all of local inference
+  double other = 0;       // the rest: on the GPU the methods' arithmetic; deltas, the server
   double evaluation = 0;  // of `evaluations`
   std::size_t evaluations = 0;
   // GPU only.

@@ -78,12 +78,13 @@ RunResult run_recipe(const Recipe& recipe, const RunRecipeOptions& options) {
   const std::unique_ptr<Task> task = make_task(recipe, options.data);
   check_run(recipe, *task);
   const std::vector<Phase> phases = phases_of(recipe, *task);
+  const bool on_gpu = options.device == "cuda";
+  if (on_gpu) check_cuda_run(recipe, *task);  // before there is a directory that holds a run
   const RunDirectory directory = options.resume ? RunDirectory::reopen(options.out, recipe)
                                                 : RunDirectory::create(options.out, recipe);
   if (const std::string features = task->features(); !features.empty()) {
     replace_file(directory.path() / "features.json", std::as_bytes(std::span(features)));
   }
-  const bool on_gpu = options.device == "cuda";
   // On a GPU factors live there; what a checkpoint saves of them is in files alone.
   const std::unique_ptr<SiteStore> files = on_gpu || recipe.checkpoint.sites == SiteMemory::disk
                                                ? make_disk_store(directory.sites())

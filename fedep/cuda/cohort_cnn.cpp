@@ -25,6 +25,8 @@ class CohortCnn final : public CohortNetwork {
     pool_.out_height = pool_.height / 2;
     pool_.out_width = pool_.width / 2;
     flat_ = std::size_t(pool_.out_height * pool_.out_width) * s.second;
+    check_extent(gpu::make_patches(conv1_), capacity.rows);
+    check_extent(conv2_, capacity.rows);
     hidden_layer_ = gpu::make_dense(int(flat_), int(s.hidden));
     logits_layer_ = gpu::make_dense(int(s.hidden), int(s.outputs));
 
@@ -65,6 +67,7 @@ class CohortCnn final : public CohortNetwork {
   std::size_t size() const override { return size_; }
   std::size_t features() const override { return s_.height * s_.width * s_.channels; }
   std::size_t outputs() const override { return s_.outputs; }
+  bool has_dropout() const override { return true; }
 
   void forward(const gpu::CohortShape& cohort, const CohortTheta& weights, const float* images,
                const CohortDropout& dropout, float* logits) override {

@@ -46,6 +46,7 @@ class CohortLinear final : public CohortNetwork {
 
 std::unique_ptr<CohortNetwork> make_cohort_linear(const DatasetInfo& data,
                                                   const CohortCapacity& capacity) {
+  check_extent(gpu::make_dense(int(data.feature_count()), int(data.outputs)), capacity.rows);
   return std::make_unique<CohortLinear>(data.feature_count(), data.outputs,
                                         capacity.precision == ProductPrecision::float32);
 }

@@ -1,5 +1,10 @@
 #include "fedep/cuda/cohort_model.h"
 
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <string_view>
+
 #include <fmt/format.h>
 
 #include "fedep/cuda/cohort_network.h"
@@ -12,6 +17,26 @@ gpu::Geometry geometry_of(const ConvolutionShape& s) {
   return gpu::make_geometry(int(s.height), int(s.width), int(s.in), int(s.out_height),
                             int(s.out_width), int(s.out), int(s.kernel), int(s.stride),
                             int(s.pad_top), int(s.pad_left));
+}
+
+void check_extent(const gpu::Geometry& g, std::size_t rows) {
+  // Examples × positions, below which weight_product.cu's quotients by floats are exact.
+  constexpr std::size_t kMostSummed = (std::size_t(1) << 22) - 1;
+  constexpr std::size_t kMostFloats = std::numeric_limits<int>::max();  // of a client's maps
+  const std::size_t positions = std::size_t(g.output_positions());
+  if (positions > std::size_t(gpu::kMostPositions)) {
+    throw InputError(
+        fmt::format("cohorts on the GPU have maps of at most {} positions, but these images make "
+                    "one of {}x{}; use --device cpu",
+                    gpu::kMostPositions, g.out_height, g.out_width));
+  }
+  const std::size_t map = std::max(std::size_t(g.input_positions()) * std::size_t(g.in),
+                                   positions * std::size_t(g.out));
+  const std::size_t most = std::min(kMostSummed / positions, kMostFloats / map);
+  if (rows > most) {
+    throw InputError(fmt::format(
+        "batches on the GPU must be at most {} examples with this model, but are {}", most, rows));
+  }
 }
 
 DeviceArray<float> zeros(std::size_t size) {
@@ -100,7 +125,7 @@ class NetworkCohortModel final : public CohortModel {
                        device_stream());
       labels = drawn_.data();
     }
-    if (second_dropout != nullptr) {
+    if (second_dropout != nullptr && network_->has_dropout()) {
       network_->forward(cohort, {theta, stride}, batch.features, {second_dropout}, logits_.data());
     }
     gpu::softmax_delta(int(outputs()), cohort, labels, gpu::DeltaScale::per_example, logits_.data(),
@@ -137,26 +162,32 @@ std::unique_ptr<CohortNetwork> make_network(const ModelSettings& settings, const
                                             const CohortCapacity& capacity) {
   if (settings.name == "linear") return make_cohort_linear(data, capacity);
   if (settings.name == "cnn") return make_cohort_cnn(data, capacity);
-  if (settings.name == "resnet18")
-    return make_cohort_resnet({64, 128, 256, 512}, settings.norm, data, capacity);
-  if (settings.name == "resnet_small")
-    return make_cohort_resnet({8, 16, 32, 64}, settings.norm, data, capacity);
-  throw InputError(fmt::format(
-      "model {}: cohorts on the GPU are of cnn, linear, resnet18 or resnet_small; use --device cpu",
-      settings.name));
+  const bool small = settings.name == "resnet_small";
+  const std::vector<std::size_t> channels =
+      small ? std::vector<std::size_t>{8, 16, 32, 64} : std::vector<std::size_t>{64, 128, 256, 512};
+  return make_cohort_resnet(channels, settings.norm, data, capacity);
 }
 
 }  // namespace
 
-std::unique_ptr<CohortModel> make_cohort_model(const ModelSettings& settings,
-                                               const DatasetInfo& data,
-                                               const CohortCapacity& capacity) {
+void check_cohort_model(const ModelSettings& settings, const DatasetInfo& data) {
   if (data.sparse || data.target != TargetKind::label) {
     throw InputError(
         fmt::format("data {}: cohorts on the GPU have dense features and one label an example; use "
                     "--device cpu",
                     data.name));
   }
+  constexpr std::array<std::string_view, 4> kModels{"cnn", "linear", "resnet18", "resnet_small"};
+  if (std::find(kModels.begin(), kModels.end(), settings.name) != kModels.end()) return;
+  throw InputError(fmt::format(
+      "model {}: cohorts on the GPU are of cnn, linear, resnet18 or resnet_small; use --device cpu",
+      settings.name));
+}
+
+std::unique_ptr<CohortModel> make_cohort_model(const ModelSettings& settings,
+                                               const DatasetInfo& data,
+                                               const CohortCapacity& capacity) {
+  check_cohort_model(settings, data);
   return std::make_unique<NetworkCohortModel>(make_network(settings, data, capacity), capacity);
 }
 

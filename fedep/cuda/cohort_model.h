@@ -73,19 +73,18 @@ class CohortModel {
                       float* out) = 0;
 
   // sum[c, i] += (1/n) Σ_examples g_i² on live coordinates (stride as theta's). Labels are drawn
-  // from the model,
-  // from stream `draws[c]` as model/loss.h draws them, where `draws` is not null; else they are the
-  // batch's. With
-  // dropout the pass that draws labels uses batch.dropout and the one that differentiates
-  // `second_dropout`.
+  // from the model, from stream `draws[c]` as model/loss.h draws them, where `draws` is not null;
+  // else they are the batch's. With dropout the pass that draws labels uses batch.dropout and the
+  // one that differentiates `second_dropout`.
   virtual void add_squared_gradients(const CohortBatch& batch, const float* theta,
                                      std::size_t stride, const StreamAddress* draws,
                                      const StreamAddress* second_dropout, float* sum) = 0;
 };
 
 // Throws InputError for a model that has no kernels here (TorchScript modules, sparse features),
-// and for targets other
-// than labels.
+// and for targets other than labels.
+void check_cohort_model(const ModelSettings& settings, const DatasetInfo& data);
+// Does so too, and for batches and images larger than kernels can count.
 std::unique_ptr<CohortModel> make_cohort_model(const ModelSettings& settings,
                                                const DatasetInfo& data,
                                                const CohortCapacity& capacity);

@@ -1,13 +1,14 @@
 // Cohort models against the CPU's: one step of several clients with different weights and batches
-// is the same step
-// of each client alone.
+// is the same step of each client alone.
 #include "fedep/cuda/cohort_model.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "fedep/cuda/cohort_network.h"
 #include "fedep/cuda/device.h"
+#include "fedep/message/error.h"
 #include "fedep/model/registry.h"
 #include "fedep/random/stream.h"
 
@@ -234,6 +235,24 @@ TEST_P(CohortModelTest, LogitsAreThoseOfEach) {
         tolerance())
         << c;
   }
+}
+
+TEST(CohortExtent, IsLimitedByWhatKernelsCount) {
+  const gpu::Geometry largest = gpu::make_geometry(32, 32, 8, 32, 32, 16, 3, 1, 1, 1);
+  EXPECT_NO_THROW(check_extent(largest, 4095));  // 4095 × 1024 < 2^22
+  EXPECT_THROW(check_extent(largest, 4096), InputError);
+  EXPECT_THROW(check_extent(gpu::make_geometry(33, 32, 8, 33, 32, 16, 3, 1, 1, 1), 1), InputError);
+  EXPECT_NO_THROW(check_extent(gpu::make_dense(1 << 12, 10), (1 << 19) - 1));
+  EXPECT_THROW(check_extent(gpu::make_dense(1 << 12, 10), 1 << 19), InputError);  // 2^31 floats
+}
+
+TEST(CohortModelCheck, NamesWhatTheGpuCannotTrain) {
+  const DatasetInfo info = info_of({"cnn", {8, 8, 1}, 4, NormKind::per_position});
+  EXPECT_NO_THROW(check_cohort_model({.name = "cnn"}, info));
+  EXPECT_THROW(check_cohort_model({.name = "module"}, info), InputError);
+  DatasetInfo sparse = info;
+  sparse.sparse = true;
+  EXPECT_THROW(check_cohort_model({.name = "linear"}, sparse), InputError);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, CohortModelTest,

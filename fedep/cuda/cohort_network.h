@@ -1,7 +1,6 @@
 // What the cohort's networks share: a step is forward, loss, backward, and every layer's weights
-// move as soon as
-// nobody needs their old values. A network says its two passes; make_cohort_model() makes a
-// CohortModel of it.
+// move as soon as nobody needs their old values. A network says its two passes; make_cohort_model()
+// makes a CohortModel of it.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +16,8 @@
 namespace fedep {
 
 gpu::Geometry geometry_of(const ConvolutionShape& shape);
+// Throws InputError for maps or batches beyond what the kernels can count: `rows` examples a client.
+void check_extent(const gpu::Geometry& g, std::size_t rows);
 
 // The weights of a pass: client c's begin at theta + c stride.
 struct CohortTheta {
@@ -25,9 +26,8 @@ struct CohortTheta {
 };
 
 // Where a backward pass leaves gradients of weights: SGD steps, or sums of squares. Its kernels run
-// beside the
-// backward pass, each after everything that was enqueued before the call; operands must stay as
-// they are until join().
+// beside the backward pass, each after everything that was enqueued before the call; operands must
+// stay as they are until join().
 class CohortSink {
  public:
   CohortSink(const CohortChain* chain, float* sum, std::size_t stride, bool precise,
@@ -62,6 +62,7 @@ class CohortNetwork {
   virtual std::size_t size() const = 0;
   virtual std::size_t features() const = 0;
   virtual std::size_t outputs() const = 0;
+  virtual bool has_dropout() const { return false; }  // else passes with other streams are the same
   // images [clients, rows, features] -> logits [clients, rows, outputs]
   virtual void forward(const gpu::CohortShape& cohort, const CohortTheta& weights,
                        const float* images, const CohortDropout& dropout, float* logits) = 0;

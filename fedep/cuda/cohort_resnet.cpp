@@ -175,6 +175,8 @@ class CohortResnet final : public CohortNetwork {
     const std::size_t n = capacity.clients * capacity.rows;
     const auto extent = [&](std::size_t i) { return std::size_t(data.features.at(i)); };
     stem_.g = geometry_of(same_convolution(extent(0), extent(1), extent(2), channels[0], 7, 2));
+    patches_layer_ = gpu::make_patches(stem_.g);
+    check_extent(patches_layer_, capacity.rows);  // all other maps are smaller
     const auto pooled = same_convolution(std::size_t(stem_.g.out_height),
                                          std::size_t(stem_.g.out_width), 1, 1, 3, 2);
     pool_ = {stem_.g.out_height,
@@ -220,7 +222,6 @@ class CohortResnet final : public CohortNetwork {
     d_last_ = zeros(n * std::size_t(height * width) * in);
     scratch_.first = zeros(n * largest);
     scratch_.second = zeros(n * largest);
-    patches_layer_ = gpu::make_patches(stem_.g);
     patches_ = zeros(n * std::size_t(stem_.g.output_positions() * patches_layer_.in));
     split = std::max(split, std::size_t(patches_layer_.weight_rows * patches_layer_.out));
     scratch_.partial = zeros(gpu::kMostSplits * capacity.clients * split);

@@ -14,32 +14,30 @@
 namespace fedep {
 namespace {
 
-void check(cudaError_t error, const char* call) {
-  if (error == cudaSuccess) return;
-  cudaGetLastError();  // the next call starts clean
-  throw RunError(fmt::format("GPU: {} failed: {}", call, cudaGetErrorString(error)));
-}
+using gpu::check_call;
 
 std::string no_gpu(std::string_view reason) { return fmt::format("no usable GPU: {}", reason); }
 
 cudaMemPool_t default_pool() {
   int device = 0;
-  check(cudaGetDevice(&device), "cudaGetDevice");
+  check_call(cudaGetDevice(&device), "cudaGetDevice");
   cudaMemPool_t pool = nullptr;
-  check(cudaDeviceGetDefaultMemPool(&pool, device), "cudaDeviceGetDefaultMemPool");
+  check_call(cudaDeviceGetDefaultMemPool(&pool, device), "cudaDeviceGetDefaultMemPool");
   return pool;
 }
 
 // What was freed stays with the pool for the next allocation.
 cudaStream_t make_stream() {
   std::uint64_t keep_all = UINT64_MAX;
-  check(cudaMemPoolSetAttribute(default_pool(), cudaMemPoolAttrReleaseThreshold, &keep_all),
-        "cudaMemPoolSetAttribute");
+  check_call(cudaMemPoolSetAttribute(default_pool(), cudaMemPoolAttrReleaseThreshold, &keep_all),
+             "cudaMemPoolSetAttribute");
   cudaStream_t stream = nullptr;
   // What everybody waits for goes before what runs beside it (side_stream.h).
   int least = 0, greatest = 0;
-  check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
-  check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest), "cudaStreamCreate");
+  check_call(cudaDeviceGetStreamPriorityRange(&least, &greatest),
+             "cudaDeviceGetStreamPriorityRange");
+  check_call(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest),
+             "cudaStreamCreate");
   return stream;
 }
 
@@ -56,8 +54,8 @@ class Staging {
       used_ = 0;
     }
     std::memcpy(buffer_ + used_, from, bytes);
-    check(cudaMemcpyAsync(to, buffer_ + used_, bytes, cudaMemcpyHostToDevice, device_stream()),
-          "cudaMemcpyAsync");
+    check_call(cudaMemcpyAsync(to, buffer_ + used_, bytes, cudaMemcpyHostToDevice, device_stream()),
+               "cudaMemcpyAsync");
     used_ += (bytes + 15) / 16 * 16;
   }
 
@@ -72,11 +70,17 @@ class Staging {
 
 namespace gpu {
 
-void check_launch(const char* kernel) { check(cudaGetLastError(), kernel); }
+void check_call(int error, const char* call) {
+  if (error == cudaSuccess) return;
+  cudaGetLastError();  // the next call starts clean
+  throw RunError(fmt::format("GPU: {} failed: {}", call, cudaGetErrorString(cudaError_t(error))));
+}
+
+void check_launch(const char* kernel) { check_call(cudaGetLastError(), kernel); }
 
 void allow_shared_memory(const void* kernel, int bytes) {
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
-        "cudaFuncSetAttribute");
+  check_call(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+             "cudaFuncSetAttribute");
 }
 
 }  // namespace gpu
@@ -104,20 +108,20 @@ std::string device_problem() {
 
 std::string device_name() {
   int device = 0;
-  check(cudaGetDevice(&device), "cudaGetDevice");
+  check_call(cudaGetDevice(&device), "cudaGetDevice");
   cudaDeviceProp properties;
-  check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+  check_call(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
   return properties.name;
 }
 
 std::size_t device_memory_free() {
   std::size_t free = 0, total = 0;
-  check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  check_call(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
   std::uint64_t reserved = 0, used = 0;  // the pool holds what nobody uses
-  check(cudaMemPoolGetAttribute(default_pool(), cudaMemPoolAttrReservedMemCurrent, &reserved),
-        "cudaMemPoolGetAttribute");
-  check(cudaMemPoolGetAttribute(default_pool(), cudaMemPoolAttrUsedMemCurrent, &used),
-        "cudaMemPoolGetAttribute");
+  check_call(cudaMemPoolGetAttribute(default_pool(), cudaMemPoolAttrReservedMemCurrent, &reserved),
+             "cudaMemPoolGetAttribute");
+  check_call(cudaMemPoolGetAttribute(default_pool(), cudaMemPoolAttrUsedMemCurrent, &used),
+             "cudaMemPoolGetAttribute");
   return free + std::size_t(reserved - std::min(used, reserved));
 }
 
@@ -126,7 +130,9 @@ CudaStream device_stream() {
   return stream;
 }
 
-void wait_for_device() { check(cudaStreamSynchronize(device_stream()), "cudaStreamSynchronize"); }
+void wait_for_device() {
+  check_call(cudaStreamSynchronize(device_stream()), "cudaStreamSynchronize");
+}
 
 void* device_allocate(std::size_t bytes) {
   if (bytes == 0) return nullptr;
@@ -166,27 +172,27 @@ void copy_to_device(void* to, const void* from, std::size_t bytes) {
     staging.copy(to, from, bytes);
     return;
   }
-  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, device_stream()),
-        "cudaMemcpyAsync");
+  check_call(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, device_stream()),
+             "cudaMemcpyAsync");
   wait_for_device();
 }
 
 void copy_to_host(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
-  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, device_stream()),
-        "cudaMemcpyAsync");
+  check_call(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, device_stream()),
+             "cudaMemcpyAsync");
   wait_for_device();
 }
 
 void copy_on_device(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
-  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, device_stream()),
-        "cudaMemcpyAsync");
+  check_call(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, device_stream()),
+             "cudaMemcpyAsync");
 }
 
 void zero_on_device(void* to, std::size_t bytes) {
   if (bytes == 0) return;
-  check(cudaMemsetAsync(to, 0, bytes, device_stream()), "cudaMemsetAsync");
+  check_call(cudaMemsetAsync(to, 0, bytes, device_stream()), "cudaMemsetAsync");
 }
 
 }  // namespace fedep

@@ -76,4 +76,12 @@ class DeviceArray {
   std::size_t size_ = 0;
 };
 
+// For buffers that are made, zeroed, when first needed and keep their place from then on.
+template <class T>
+void make_once(DeviceArray<T>& array, std::size_t size) {
+  if (array.size() >= size) return;
+  array = DeviceArray<T>(size);
+  array.zero();
+}
+
 }  // namespace fedep

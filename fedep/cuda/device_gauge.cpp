@@ -3,37 +3,32 @@
 #include <cstdint>
 
 #include <cuda_runtime_api.h>
-#include <fmt/format.h>
 
 #include "fedep/cuda/device.h"
-#include "fedep/message/error.h"
+#include "fedep/cuda/launch.h"
 
 namespace fedep {
 namespace {
 
-void check(cudaError_t error, const char* call) {
-  if (error == cudaSuccess) return;
-  cudaGetLastError();  // the next call starts clean
-  throw RunError(fmt::format("GPU: {} failed: {}", call, cudaGetErrorString(error)));
-}
+using gpu::check_call;
 
 int current_device() {
   int device = 0;
-  check(cudaGetDevice(&device), "cudaGetDevice");
+  check_call(cudaGetDevice(&device), "cudaGetDevice");
   return device;
 }
 
 cudaMemPool_t pool() {
   cudaMemPool_t found = nullptr;
-  check(cudaDeviceGetDefaultMemPool(&found, current_device()), "cudaDeviceGetDefaultMemPool");
+  check_call(cudaDeviceGetDefaultMemPool(&found, current_device()), "cudaDeviceGetDefaultMemPool");
   return found;
 }
 
 }  // namespace
 
 DeviceTimer::DeviceTimer() {
-  check(cudaEventCreate(&start_), "cudaEventCreate");
-  check(cudaEventCreate(&stop_), "cudaEventCreate");
+  check_call(cudaEventCreate(&start_), "cudaEventCreate");
+  check_call(cudaEventCreate(&stop_), "cudaEventCreate");
 }
 
 DeviceTimer::~DeviceTimer() {
@@ -43,19 +38,19 @@ DeviceTimer::~DeviceTimer() {
 
 void DeviceTimer::start() {
   stopped_ = false;
-  check(cudaEventRecord(start_, device_stream()), "cudaEventRecord");
+  check_call(cudaEventRecord(start_, device_stream()), "cudaEventRecord");
 }
 
 void DeviceTimer::stop() {
   stopped_ = true;
-  check(cudaEventRecord(stop_, device_stream()), "cudaEventRecord");
+  check_call(cudaEventRecord(stop_, device_stream()), "cudaEventRecord");
 }
 
 double DeviceTimer::seconds() const {
   if (!stopped_) return 0;
-  check(cudaEventSynchronize(stop_), "cudaEventSynchronize");
+  check_call(cudaEventSynchronize(stop_), "cudaEventSynchronize");
   float milliseconds = 0;
-  check(cudaEventElapsedTime(&milliseconds, start_, stop_), "cudaEventElapsedTime");
+  check_call(cudaEventElapsedTime(&milliseconds, start_, stop_), "cudaEventElapsedTime");
   return double(milliseconds) * 1e-3;
 }
 
@@ -74,25 +69,25 @@ double measured_copy_rate() {
 
 double nominal_tf32_rate() {
   int processors = 0, kilohertz = 0;
-  check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, current_device()),
-        "cudaDeviceGetAttribute");
-  check(cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, current_device()),
-        "cudaDeviceGetAttribute");
+  check_call(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, current_device()),
+             "cudaDeviceGetAttribute");
+  check_call(cudaDeviceGetAttribute(&kilohertz, cudaDevAttrClockRate, current_device()),
+             "cudaDeviceGetAttribute");
   // Four tensor cores in a multiprocessor, each 256 multiply-adds of TF32 in a cycle.
   return 2.0 * 4 * 256 * double(processors) * double(kilohertz) * 1e3;
 }
 
 std::size_t peak_device_memory() {
   std::uint64_t most = 0;
-  check(cudaMemPoolGetAttribute(pool(), cudaMemPoolAttrUsedMemHigh, &most),
-        "cudaMemPoolGetAttribute");
+  check_call(cudaMemPoolGetAttribute(pool(), cudaMemPoolAttrUsedMemHigh, &most),
+             "cudaMemPoolGetAttribute");
   return std::size_t(most);
 }
 
 void reset_peak_device_memory() {
   std::uint64_t zero = 0;  // the only value that may be set
-  check(cudaMemPoolSetAttribute(pool(), cudaMemPoolAttrUsedMemHigh, &zero),
-        "cudaMemPoolSetAttribute");
+  check_call(cudaMemPoolSetAttribute(pool(), cudaMemPoolAttrUsedMemHigh, &zero),
+             "cudaMemPoolSetAttribute");
 }
 
 }  // namespace fedep

@@ -2,6 +2,7 @@
 // weights.
 #include <cstdint>
 
+#include "fedep/cuda/early_launch.cuh"
 #include "fedep/cuda/launch.h"
 #include "fedep/cuda/product.cuh"
 
@@ -37,6 +38,7 @@ __global__ void __launch_bounds__(kThreads* kGroups) gather_product(const Gather
   __shared__ int tap_count;
   __shared__ std::uint8_t tap_y[kMostTaps], tap_x[kMostTaps], tap_index[kMostTaps];
 
+  wait_for_previous();
   const Geometry& g = task.g;
   const int client = int(blockIdx.z);
   const int count = task.cohort.counts[client];
@@ -266,6 +268,7 @@ __global__ void __launch_bounds__(kThreads* kGroups) gather_product(const Gather
     product.fold();
   }
   product.finish();
+  allow_next();
   wait_for_copies<0>();
   __syncthreads();
   product.merge(shared);
@@ -315,7 +318,7 @@ void launch(const GatherTask& task, Stream stream) {
                                           : (task.cohort.rows * positions + kM - 1) / kM;
   const dim3 grid(unsigned(row_blocks), unsigned((columns + kN - 1) / kN),
                   unsigned(task.cohort.clients));
-  kernel<<<grid, kThreads * kGroups, kBytes, stream>>>(task);
+  launch_early(kernel, grid, kThreads * kGroups, kBytes, stream, task);
   check_launch("gather_product");
 }
 
@@ -324,20 +327,18 @@ void choose_tile(GatherTask task, Stream stream) {
   const int positions = kBackward ? task.g.input_positions() : task.g.output_positions();
   const int columns = kBackward ? task.g.in : task.g.out;
   const int rows = task.cohort.rows * positions;
-  // On the smallest maps a block stays at one position, where only few taps meet data; on larger
-  // ones that would read
-  // the weights too often.
-  task.by_position = positions > 1 && positions <= 4 && task.cohort.rows <= 64;
+  // On small maps a block stays at one position, where only few taps meet data.
+  task.by_position = positions > 1 && positions <= 9 && task.cohort.rows <= 64;
   // Where there are few blocks, two groups of warps share the depth of each.
   if (task.by_position || rows <= 32) {
     const long blocks = long((rows + 31) / 32) * ((columns + 63) / 64) * task.cohort.clients;
-    if (blocks < 200 && columns >= 64)
+    if (blocks < 200 && columns >= 64) {
       return launch<32, 32, 2, 2, kBackward, kVector, kPrecise>(task, stream);
+    }
     return launch<32, 64, 1, 2, kBackward, kVector, kPrecise>(task, stream);
   }
   const long large = long((rows + 127) / 128) * ((columns + 63) / 64) * task.cohort.clients;
   if (large >= 400) return launch<128, 64, 2, 1, kBackward, kVector, kPrecise>(task, stream);
-  if (large >= 100) return launch<128, 64, 2, 2, kBackward, kVector, kPrecise>(task, stream);
   return launch<64, 64, 2, 2, kBackward, kVector, kPrecise>(task, stream);
 }
 

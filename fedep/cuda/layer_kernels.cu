@@ -2,6 +2,7 @@
 
 #include <type_traits>
 
+#include "fedep/cuda/early_launch.cuh"
 #include "fedep/cuda/launch.h"
 #include "fedep/cuda/random.cuh"
 
@@ -96,6 +97,8 @@ __device__ inline float sum_of(const float4& v) { return (v.x + v.y) + (v.z + v.
 template <int kLanes, int kFours>
 __global__ void normalise_runs(unsigned groups, const float4* x, float4* y, float4* rectified,
                                bool round, float* inverse_std) {
+  wait_for_previous();
+  allow_next();
   const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
   const unsigned group = thread / kLanes, lane = thread % kLanes;
   const bool active = group < groups;
@@ -135,6 +138,8 @@ template <int kLanes, int kFours>
 __global__ void normalise_runs_backward(unsigned groups, const float4* y, const float* inverse_std,
                                         bool rectified, const float4* dy, const float4* base,
                                         float4* dx) {
+  wait_for_previous();
+  allow_next();
   const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
   const unsigned group = thread / kLanes, lane = thread % kLanes;
   const bool active = group < groups;
@@ -504,9 +509,10 @@ void normalise(const NormShape& s, int n, const float* x, float* y, float* recti
   const std::size_t groups = std::size_t(n) * 2 * std::size_t(s.per_position ? s.positions : 1);
   const bool done =
       s.per_position && for_run_length(s.channels / 2, [&](auto lanes, auto fours) {
-        normalise_runs<lanes(), fours()><<<blocks_for(groups * lanes(), 256), 256, 0, stream>>>(
-            unsigned(groups), reinterpret_cast<const float4*>(x), reinterpret_cast<float4*>(y),
-            reinterpret_cast<float4*>(rectified), round, inverse_std);
+        launch_early(normalise_runs<lanes(), fours()>, blocks_for(groups * lanes(), 256), 256, 0,
+                     stream, unsigned(groups), reinterpret_cast<const float4*>(x),
+                     reinterpret_cast<float4*>(y), reinterpret_cast<float4*>(rectified), round,
+                     inverse_std);
       });
   if (done) return check_launch("normalise_runs");
   normalise_kernel<<<blocks_for(groups, kWarps), kWarps * 32, 0, stream>>>(
@@ -518,13 +524,13 @@ void normalise_backward(const NormShape& s, int n, const float* y, const float* 
                         bool rectified, const float* dy, const float* base, float* dx,
                         Stream stream) {
   const std::size_t groups = std::size_t(n) * 2 * std::size_t(s.per_position ? s.positions : 1);
-  const bool done = s.per_position && for_run_length(s.channels / 2, [&](auto lanes, auto fours) {
-                      normalise_runs_backward<lanes(), fours()>
-                          <<<blocks_for(groups * lanes(), 256), 256, 0, stream>>>(
-                              unsigned(groups), reinterpret_cast<const float4*>(y), inverse_std,
-                              rectified, reinterpret_cast<const float4*>(dy),
-                              reinterpret_cast<const float4*>(base), reinterpret_cast<float4*>(dx));
-                    });
+  const bool done =
+      s.per_position && for_run_length(s.channels / 2, [&](auto lanes, auto fours) {
+        launch_early(normalise_runs_backward<lanes(), fours()>, blocks_for(groups * lanes(), 256),
+                     256, 0, stream, unsigned(groups), reinterpret_cast<const float4*>(y),
+                     inverse_std, rectified, reinterpret_cast<const float4*>(dy),
+                     reinterpret_cast<const float4*>(base), reinterpret_cast<float4*>(dx));
+      });
   if (done) return check_launch("normalise_runs_backward");
   normalise_backward_kernel<<<blocks_for(groups, kWarps), kWarps * 32, 0, stream>>>(
       s, groups, y, inverse_std, rectified, dy, base, dx);
@@ -554,6 +560,9 @@ void copy_out_patches(const Geometry& g, int n, const float* x, float* patches, 
   const int width = (g.kernel * g.kernel * g.in + 3) / 4;
   const std::size_t bytes =
       std::size_t((g.width + g.kernel) * (g.height + g.kernel) * g.in) * sizeof(float);
+  if (bytes > 48 * 1024) {
+    allow_shared_memory(reinterpret_cast<const void*>(copy_out_patches_kernel), int(bytes));
+  }
   copy_out_patches_kernel<<<unsigned(n), 256, bytes, stream>>>(g, width, x,
                                                                reinterpret_cast<float4*>(patches));
   check_launch("copy_out_patches");

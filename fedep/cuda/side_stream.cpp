@@ -1,30 +1,25 @@
 #include "fedep/cuda/side_stream.h"
 
 #include <cuda_runtime_api.h>
-#include <fmt/format.h>
 
-#include "fedep/message/error.h"
+#include "fedep/cuda/launch.h"
 
 namespace fedep {
 namespace {
 
-void check(cudaError_t error, const char* call) {
-  if (error == cudaSuccess) return;
-  cudaGetLastError();
-  throw RunError(fmt::format("GPU: {} failed: {}", call, cudaGetErrorString(error)));
-}
+using gpu::check_call;
 
 // `later` goes on after what `earlier` was given so far.
 void order(cudaStream_t earlier, cudaEvent_t event, cudaStream_t later) {
-  check(cudaEventRecord(event, earlier), "cudaEventRecord");
-  check(cudaStreamWaitEvent(later, event, 0), "cudaStreamWaitEvent");
+  check_call(cudaEventRecord(event, earlier), "cudaEventRecord");
+  check_call(cudaStreamWaitEvent(later, event, 0), "cudaStreamWaitEvent");
 }
 
 }  // namespace
 
 SideStream::SideStream() {
-  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
-  check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cudaEventCreate");
+  check_call(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
+  check_call(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "cudaEventCreate");
 }
 
 SideStream::~SideStream() {
@@ -39,9 +34,9 @@ void SideStream::main_follows() { order(stream_, event_, device_stream()); }
 
 void SideStream::copy(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
-  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_), "cudaMemcpyAsync");
+  check_call(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_), "cudaMemcpyAsync");
 }
 
-void SideStream::wait() { check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize"); }
+void SideStream::wait() { check_call(cudaStreamSynchronize(stream_), "cudaStreamSynchronize"); }
 
 }  // namespace fedep

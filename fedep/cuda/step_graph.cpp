@@ -1,26 +1,22 @@
 #include "fedep/cuda/step_graph.h"
 
 #include <cuda_runtime_api.h>
-#include <fmt/format.h>
 
 #include "fedep/cuda/device.h"
-#include "fedep/message/error.h"
+#include "fedep/cuda/launch.h"
 
 namespace fedep {
 namespace {
 
-void check(cudaError_t error, const char* call) {
-  if (error == cudaSuccess) return;
-  cudaGetLastError();  // the next call starts clean
-  throw RunError(fmt::format("GPU: {} failed: {}", call, cudaGetErrorString(error)));
-}
+using gpu::check_call;
 
 }  // namespace
 
 StepGraph::StepGraph(const std::function<void()>& enqueue, int times) {
   const cudaStream_t stream = device_stream();
   // Relaxed: kernels that run for the first time may have to be loaded meanwhile.
-  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), "cudaStreamBeginCapture");
+  check_call(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed),
+             "cudaStreamBeginCapture");
   cudaGraph_t graph = nullptr;
   try {
     for (int i = 0; i < times; ++i) enqueue();
@@ -29,10 +25,10 @@ StepGraph::StepGraph(const std::function<void()>& enqueue, int times) {
     if (graph != nullptr) cudaGraphDestroy(graph);
     throw;
   }
-  check(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
+  check_call(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
   const cudaError_t made = cudaGraphInstantiate(&graph_, graph, 0);
   cudaGraphDestroy(graph);
-  check(made, "cudaGraphInstantiate");
+  check_call(made, "cudaGraphInstantiate");
 }
 
 StepGraph::~StepGraph() {
@@ -41,7 +37,7 @@ StepGraph::~StepGraph() {
 }
 
 void StepGraph::launch() const {
-  check(cudaGraphLaunch(graph_, device_stream()), "cudaGraphLaunch");
+  check_call(cudaGraphLaunch(graph_, device_stream()), "cudaGraphLaunch");
 }
 
 }  // namespace fedep

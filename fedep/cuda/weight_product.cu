@@ -449,13 +449,15 @@ void launch(const WeightTask& task, Stream stream) {
 
 template <bool kVector, bool kPrecise, Sum kSum>
 void choose_tile(const WeightTask& task, Stream stream) {
-  const bool one_tap = task.g.taps == 1;
   // A tile within one tap sums over that tap's positions alone.
+  const bool wide = task.g.in % 64 == 0 || task.g.taps == 1;
   if constexpr (kVector && kSum == Sum::gradients) {
+    if (task.splits == 1 && wide) {
+      return launch<64, 64, 2, true, kPrecise, kSum, true>(task, stream);
+    }
     if (task.splits == 1) return launch<32, 64, 1, true, kPrecise, kSum, true>(task, stream);
   }
-  if (task.g.in % 64 == 0 || one_tap)
-    return launch<64, 64, 2, kVector, kPrecise, kSum, false>(task, stream);
+  if (wide) return launch<64, 64, 2, kVector, kPrecise, kSum, false>(task, stream);
   return launch<32, 64, 1, kVector, kPrecise, kSum, false>(task, stream);
 }
 

@@ -14,14 +14,6 @@ namespace {
 // Steps in one launch, at most: between launches the GPU rests for microseconds.
 constexpr std::size_t kMostSteps = 8;
 
-// Buffers are made when first needed and keep their place from then on.
-template <class T>
-void make_once(DeviceArray<T>& array, std::size_t size) {
-  if (array.size() >= size) return;
-  array = DeviceArray<T>(size);
-  array.zero();
-}
-
 }  // namespace
 
 CudaChains::CudaChains(const CudaParts& parts)

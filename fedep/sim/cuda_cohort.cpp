@@ -73,6 +73,9 @@ struct Room {
   CudaFisher fisher;
 };
 
+// Clients are an axis of the kernels' grids, twice over where a message has two arrays.
+constexpr std::size_t kMostClients = 65535 / 2;
+
 // The largest batch that any client can have.
 std::size_t largest_batch(const Dataset& data, const ClientSettings& settings) {
   std::size_t most = 1;
@@ -119,6 +122,11 @@ class CudaLearning final : public CudaInference {
 
  private:
   void make_room(std::size_t clients) {
+    if (clients > kMostClients) {
+      throw InputError(
+          fmt::format("server.clients_per_round must be at most {} for --device cuda, but is {}",
+                      kMostClients, clients));
+    }
     room_.reset();  // before the next one asks for memory
     const CohortCapacity capacity{.clients = clients,
                                   .rows = largest_batch(dataset_, recipe_.client),

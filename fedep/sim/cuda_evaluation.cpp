@@ -90,15 +90,17 @@ void CudaEvaluation::predict(const float* theta, bool first) {
 }
 
 // sim/scores' for labels, from what the GPU says about each example.
-Metrics CudaEvaluation::scores(int draws) {
+Metrics CudaEvaluation::scores(int draws, const Subsample& which) {
   gpu::score_examples(size_, int(model_->outputs()), probabilities_.data(), double(draws),
                       labels_.data(), scores_.data(), device_stream());
   const std::vector<gpu::ExampleScore> examples = scores_.download();
   std::int64_t correct = 0;
   ExactSum nll, brier;
   std::vector<Forecast> forecasts;
-  forecasts.reserve(examples.size());
-  for (const gpu::ExampleScore& example : examples) {
+  const std::vector<std::size_t> chosen = subsample(which, size_);
+  forecasts.reserve(chosen.size());
+  for (const std::size_t i : chosen) {
+    const gpu::ExampleScore& example = examples[i];
     correct += example.correct;
     nll.add(example.nll);
     brier.add(example.brier);
@@ -106,17 +108,17 @@ Metrics CudaEvaluation::scores(int draws) {
   }
   UniformBins bins;
   bins.add(forecasts);
-  reliability_ = bins.bins();
-  const double n = double(examples.size());
+  bins_ = bins.bins();
+  const double n = double(chosen.size());
   return {{"accuracy", double(correct) / n},
           {"nll", nll.value() / n},
           {"ece", bins.ece()},
           {"brier", brier.value() / n}};
 }
 
-Metrics CudaEvaluation::at(const DeviceVector& theta) {
+Metrics CudaEvaluation::at(const DeviceVector& theta, const Subsample& which) {
   predict(theta.data(), true);
-  return scores(1);
+  return scores(1, which);
 }
 
 Metrics CudaEvaluation::marginal(const DeviceMessage& q, const MarginalDraws& draws) {
@@ -130,33 +132,33 @@ Metrics CudaEvaluation::marginal(const DeviceMessage& q, const MarginalDraws& dr
     const DeviceVector theta = sample(q, noise);
     predict(theta.data(), draw == 0);
   }
-  Metrics metrics = scores(draws.samples);
+  Metrics metrics =
+      scores(draws.samples, {.seed = draws.seed, .round = draws.round, .examples = draws.examples});
   for (auto& [name, value] : metrics) name += "_marginal";
   return metrics;
 }
 
 Metrics CudaEvaluation::evaluate(const ServerState& state, const DeviceMessage& global,
                                  const DeviceVector& point, bool last) {
-  Metrics metrics = at(point);
   const EvaluateSettings& settings = recipe_.evaluate;
+  const Subsample which{
+      .seed = recipe_.seed, .round = state.round, .examples = std::size_t(settings.examples)};
+  Metrics metrics = at(point, which);
+  reliability_ = {.point = bins_, .marginal = {}};
   const bool due =
       last || (settings.marginal_every > 0 && state.round % settings.marginal_every == 0);
   const bool posterior =
       state.phase >= 0 &&
       !find_algorithm(recipe_.phases[std::size_t(state.phase)].algorithm).point_estimate;
   if (settings.samples > 0 && due && posterior && is_proper(global)) {
-    const Metrics drawn =
-        marginal(global, {.seed = recipe_.seed, .round = state.round, .samples = settings.samples});
+    const Metrics drawn = marginal(global, {.seed = recipe_.seed,
+                                            .round = state.round,
+                                            .samples = settings.samples,
+                                            .examples = which.examples});
     metrics.insert(metrics.end(), drawn.begin(), drawn.end());
+    reliability_.marginal = bins_;
   }
   return metrics;
-}
-
-Metrics CudaEvaluation::evaluate(const ServerState& state, const DeviceMessage& global, bool last) {
-  if (is_proper(global)) return evaluate(state, global, mean(global), last);
-  ServerState home = state;
-  home.global = to_host(global);
-  return evaluate(state, global, to_device(point_estimate(home)), last);
 }
 
 }  // namespace fedep

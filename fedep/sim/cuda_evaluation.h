@@ -2,7 +2,7 @@
 // q, and marginalised over the same draws from q.
 //
 //   CudaEvaluation evaluation(data, recipe, ProductPrecision::tf32);
-//   const Metrics metrics = evaluation.evaluate(state, global, last);
+//   const Metrics metrics = evaluation.evaluate(state, global, point, last);
 #pragma once
 
 #include <cstddef>
@@ -19,6 +19,7 @@
 #include "fedep/round/run_log.h"
 #include "fedep/round/server_state.h"
 #include "fedep/sim/evaluation.h"
+#include "fedep/sim/task.h"
 
 namespace fedep {
 
@@ -27,23 +28,21 @@ class CudaEvaluation {
   // What is referred to must outlive this. Throws InputError for what runs on the CPU only.
   CudaEvaluation(const Dataset& data, const Recipe& recipe, ProductPrecision precision);
 
-  Metrics at(const DeviceVector& theta);
+  Metrics at(const DeviceVector& theta, const Subsample& which = {});
   // `q` must be proper. Names end in _marginal.
   Metrics marginal(const DeviceMessage& q, const MarginalDraws& draws);
   // What a task's evaluate() gives after a round. `global` is q and `point` the point estimate of
   // it; of `state` only the numbers are read.
   Metrics evaluate(const ServerState& state, const DeviceMessage& global, const DeviceVector& point,
                    bool last);
-  // The same where only q is at hand. Reads state.initial too.
-  Metrics evaluate(const ServerState& state, const DeviceMessage& global, bool last);
-
-  // Bins behind the ECE of the latest at() or marginal().
-  const std::vector<ReliabilityBin>& reliability() const { return reliability_; }
+  // Of the latest evaluate().
+  const Reliability& reliability() const { return reliability_; }
 
  private:
   void predict(const float* theta, bool first);
   void predict_chunk(std::size_t chunk, const float* features, const float* theta, bool first);
-  Metrics scores(int draws);
+  // Of the examples chosen, though all were predicted: on a GPU that is sooner done than gathering.
+  Metrics scores(int draws, const Subsample& which);
   std::size_t chunks() const { return (size_ + chunk_ - 1) / chunk_; }
 
   const Dataset& data_;
@@ -57,7 +56,8 @@ class CudaEvaluation {
   DeviceArray<double> probabilities_;  // summed over draws
   DeviceArray<gpu::ExampleScore> scores_;
   std::unique_ptr<StepGraph> first_draw_, next_draw_;
-  std::vector<ReliabilityBin> reliability_;
+  std::vector<ReliabilityBin> bins_;  // of the latest scores()
+  Reliability reliability_;
 };
 
 }  // namespace fedep

@@ -6,16 +6,6 @@
 #include "fedep/sim/fisher_pass.h"
 
 namespace fedep {
-namespace {
-
-template <class T>
-void make_once(DeviceArray<T>& array, std::size_t size) {
-  if (array.size() >= size) return;
-  array = DeviceArray<T>(size);
-  array.zero();
-}
-
-}  // namespace
 
 CudaFisher::CudaFisher(const CudaParts& parts, const LabelTape* tape)
     : parts_(parts),

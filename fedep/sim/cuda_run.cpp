@@ -1,7 +1,5 @@
 #include "fedep/sim/cuda_run.h"
 
-#include <algorithm>
-
 #include "fedep/cuda/device.h"
 #include "fedep/cuda/device_sites.h"
 #include "fedep/message/check.h"
@@ -28,28 +26,15 @@ class RunOnGpu final : public CudaRun {
   void bring_home(ServerState& state) override { rounds_.bring_home(state); }
 
   Metrics evaluate(const ServerState& state, bool last) override {
-    const DeviceVector& point = rounds_.point(state);
-    const Metrics metrics = evaluation_.evaluate(state, rounds_.global(state), point, last);
-    if (!last) return metrics;
-    const bool marginal = std::any_of(metrics.begin(), metrics.end(), [](const auto& metric) {
-      return std::string_view(metric.first).ends_with("_marginal");
-    });
-    reliability_ = {};
-    if (marginal) {
-      reliability_.marginal = evaluation_.reliability();
-      evaluation_.at(point);  // once more, for its bins
-    }
-    reliability_.point = evaluation_.reliability();
-    return metrics;
+    return evaluation_.evaluate(state, rounds_.global(state), rounds_.point(state), last);
   }
-  Reliability reliability() const override { return reliability_; }
+  Reliability reliability() const override { return evaluation_.reliability(); }
 
  private:
   DeviceSites sites_;
   std::unique_ptr<CudaInference> inference_;
   CudaEvaluation evaluation_;
   CudaRounds rounds_;
-  Reliability reliability_;
 };
 
 }  // namespace
@@ -61,15 +46,20 @@ std::string cuda_text(ProductPrecision precision) {
                      precision == ProductPrecision::tf32 ? "tf32" : "float32");
 }
 
-std::unique_ptr<CudaRun> make_cuda_run(const Recipe& recipe, const Task& task, SiteStore& home,
-                                       ProductPrecision precision) {
+void check_cuda_run(const Recipe& recipe, const Task& task) {
   if (const std::string why = device_problem(); !why.empty()) throw InputError(why);
   const Dataset* data = task.data();
   if (data == nullptr) {
     throw InputError(
         fmt::format("data {} must run on the CPU, but the device is cuda", recipe.data.name));
   }
-  return std::make_unique<RunOnGpu>(recipe, task, *data, home, precision);
+  check_cohort_model(recipe.model, data->info());
+}
+
+std::unique_ptr<CudaRun> make_cuda_run(const Recipe& recipe, const Task& task, SiteStore& home,
+                                       ProductPrecision precision) {
+  check_cuda_run(recipe, task);
+  return std::make_unique<RunOnGpu>(recipe, task, *task.data(), home, precision);
 }
 
 }  // namespace fedep

@@ -27,7 +27,7 @@ class CudaRun {
   virtual RoundNumbers play(ServerState& state, const Phase& phase) = 0;
   virtual void bring_home(ServerState& state) = 0;
   virtual Metrics evaluate(const ServerState& state, bool last) = 0;
-  // Of the last evaluate() that was told so.
+  // Of the latest evaluate().
   virtual Reliability reliability() const = 0;
 };
 
@@ -38,8 +38,11 @@ std::string cuda_text(ProductPrecision precision);
 // "tf32", "float32"; throws InputError for others.
 ProductPrecision find_precision(std::string_view name);
 
+// Throws InputError for a task that runs on the CPU only, before anything is made for it.
+void check_cuda_run(const Recipe& recipe, const Task& task);
+
 // Everything given must outlive the result; `home` is where factors go when they are saved. Throws
-// InputError for a task that runs on the CPU only.
+// as check_cuda_run() does.
 std::unique_ptr<CudaRun> make_cuda_run(const Recipe& recipe, const Task& task, SiteStore& home,
                                        ProductPrecision precision);
 

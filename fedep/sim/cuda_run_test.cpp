@@ -35,6 +35,7 @@ TEST(CudaRun, RefusesATaskWithoutExamples) {
   recipe.data.name = "toy";
   const auto task = make_task(recipe, "");
   const auto home = make_memory_store();
+  EXPECT_THROW(check_cuda_run(recipe, *task), InputError);
   EXPECT_THROW(make_cuda_run(recipe, *task, *home, ProductPrecision::tf32), InputError);
 }
 
