@@ -135,8 +135,7 @@ class CohortModelTest : public testing::TestWithParam<std::tuple<int, ProductPre
     return cases[std::size_t(std::get<0>(GetParam()))];
   }
   // One rectifier or pool that chooses otherwise, because two numbers were equal to rounding, moves
-  // a gradient by a
-  // thousandth; that happens in the larger CNN.
+  // a gradient by a thousandth; that happens in the larger CNN.
   static double slack() { return std::get<0>(GetParam()) == 3 ? 100 : 1; }
   static double tolerance() {
     return slack() * (std::get<1>(GetParam()) == ProductPrecision::float32 ? 2e-5 : 1e-2 / slack());

@@ -1,11 +1,9 @@
 // Convolutions and linear layers of a whole cohort on the GPU, as matrix products whose operands
-// are gathered on the
-// way into shared memory: no im2col, live taps only. A linear layer is a 1x1 convolution of 1x1
-// maps. Images are
-// [clients, rows, height, width, channels], weights of client c [taps, in, out] at weights + c
-// stride.
+// are gathered on the way into shared memory: no im2col, live taps only. A linear layer is a 1x1
+// convolution of 1x1 maps. Images are [clients, rows, height, width, channels], weights of client c
+// [taps, in, out] at weights + c stride.
 //
-//   const Geometry g = make_geometry(conv.shape());
+//   const Geometry g = geometry_of(shape);  // cohort_network.h
 //   convolve(g, cohort, {.x = y1, .weights = w, .stride = p, .y = y2}, precise, stream);
 //
 // Plain C++17 without other headers of the project: compiled by nvcc and by the host's compiler.
@@ -47,9 +45,8 @@ Geometry make_geometry(int height, int width, int in, int out_height, int out_wi
                        int kernel, int stride, int pad_top, int pad_left);
 Geometry make_dense(int in, int out);
 // The same convolution on neighbourhoods that were copied out into rows (copy_out_patches() in
-// layer_kernels.h), filled
-// up to a multiple of four: faster where the input has few channels and no gradient is wanted of
-// it.
+// layer_kernels.h), filled up to a multiple of four: faster where the input has few channels and no
+// gradient is wanted of it.
 Geometry make_patches(const Geometry& g);
 
 // The clients of a step: counts[c] examples of client c are in use, of `rows` there is room for.
@@ -104,8 +101,7 @@ struct WeightGradient {
       nullptr;  // room for splits × clients × weights, where splits are more than one; null: none
 };
 // How many parts the sum over positions and examples is cut into, so that the GPU is full: at most
-// kMostSplits, and none
-// more for more clients.
+// kMostSplits, and none more for more clients.
 constexpr int kMostSplits = 8;
 int gradient_splits(const Geometry& g, int clients);
 void update_weights(const Geometry& g, const CohortShape& cohort, const WeightGradient& f,

@@ -219,7 +219,7 @@ __global__ void __launch_bounds__(kThreads* kGroups) gather_product(const Gather
 #pragma unroll
       for (int i = 0; i < kRowsK; ++i) {
         const int row = tile * kTile + tid / kAcrossN + i * kStepK;
-        const bool valid = row < depth && own_column < columns;
+        const bool valid = row < (g.taps == 1 ? weight_rows : depth) && own_column < columns;
         const int tap = valid ? divide(by_contracted, row) : 0;
         copy<kPart>(
             shared_b + unsigned(stage) * kStageBytes + unsigned(i * kStepK * Product::kStrideB) * 4,

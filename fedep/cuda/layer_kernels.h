@@ -1,6 +1,5 @@
 // What a network has besides convolutions, for a whole cohort: norms, pools, losses, dropout.
-// Shapes as in
-// convolution_kernels.h; `n` images are clients × rows of them, whether in use or not.
+// Shapes as in convolution_kernels.h; `n` images are clients × rows of them, whether in use or not.
 #pragma once
 
 #include <cstddef>
@@ -47,9 +46,8 @@ void spread_mean(int positions, int channels, int n, const float* d_mean, float*
 void add_bias_rectify(int channels, int per_example, const CohortShape& cohort, const float* bias,
                       std::size_t stride, float* y, Stream stream);
 
-// Softmax cross-entropy: logits become the derivative of the loss. For a mean over the batch
-// (`mean`) or per
-// example; loss[c] += mean loss, if not null. Rows beyond counts[c] get derivative 0.
+// Softmax cross-entropy: logits become the derivative of the loss, of the batch's mean or sum, or each
+// example's own; loss[c] += mean loss, if not null. Rows beyond counts[c] get derivative 0.
 enum class DeltaScale { batch_mean, batch_sum, per_example };
 void softmax_delta(int outputs, const CohortShape& cohort, const std::int32_t* labels,
                    DeltaScale scale, float* logits, double* loss, Stream stream);

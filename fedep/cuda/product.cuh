@@ -1,7 +1,6 @@
 // The inside of the cohort's matrix products: asynchronous copies into shared memory and
-// tensor-core products of
-// float tiles, as TF32 (11-bit mantissas) or as three TF32 products that together are as exact as
-// float.
+// tensor-core products of float tiles, as TF32 (11-bit mantissas) or as three TF32 products that
+// together are as exact as float.
 #pragma once
 
 #include <cstdint>
@@ -41,9 +40,8 @@ __device__ inline void wait_for_copies() {
 }
 
 // A tensor core takes a float's first 19 bits: sign, exponent and ten bits of the mantissa. Half of
-// the last of them
-// added before makes that a rounding; it is an integer addition, since a float's bits ascend with
-// its size.
+// the last of them added before makes that a rounding; it is an integer addition, since a float's
+// bits ascend with its size.
 __device__ inline std::uint32_t first_bits(float x) { return __float_as_uint(x) & 0xFFFFE000u; }
 __device__ inline std::uint32_t to_tf32(float x) { return __float_as_uint(x) + 0x1000u; }
 
@@ -93,15 +91,11 @@ __device__ inline std::uint32_t high_part(float x) {
 }
 
 // A block's product of a [kM, kDepth] tile and a [kDepth, kN] tile, shared by kWarpsM × kWarpsN
-// warps. `kInnerA`: the
-// contracted index is the inner one of A's tile (stride kDepth + 8), else the outer one (stride kM
-// + 4); likewise B.
-// These strides keep a warp's reads in different banks. A thread takes contracted indices 2p and 2p
-// + 1 where the
-// instruction means p and p + 4: the order of a sum is free, and neighbours come with one read.
-// With kGroups > 1 a tile
-// is that many times as deep, and each group of four warps sums its part of the depth: merge() adds
-// them up.
+// warps. `kInnerA`: the contracted index is the inner one of A's tile (stride kDepth + 8), else the
+// outer one (stride kM + 4); likewise B. These strides keep a warp's reads in different banks. A
+// thread takes contracted indices 2p and 2p + 1 where the instruction means p and p + 4: the order
+// of a sum is free, and neighbours come with one read. With kGroups > 1 a tile is that many times
+// as deep, and each group of four warps sums its part of the depth: merge() adds them up.
 template <int kM_, int kN_, int kWarpsM, bool kInnerA, bool kInnerB, bool kPrecise,
           int kStages_ = 3, int kGroups_ = 1>
 struct TileProduct {

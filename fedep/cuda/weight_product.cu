@@ -1,7 +1,6 @@
 // update_weights() and add_squares(): gradients of weights, [taps in, out] = Σ over examples and
-// positions of inputs
-// times derivatives, with the SGD step (or the sum of squares) done where the gradient is made: it
-// is never stored.
+// positions of inputs times derivatives, with the SGD step (or the sum of squares) done where the
+// gradient is made: it is never stored.
 #include <algorithm>
 
 #include "fedep/cuda/launch.h"
@@ -42,8 +41,7 @@ __device__ void update_one(const Update& u, int client, std::size_t at, float gr
 }
 
 // `kFetch`: what the step needs besides the gradient (theta, momentum, eta, lambda) is fetched into
-// shared memory
-// while the gradient is summed.
+// shared memory while the gradient is summed.
 template <int kM, int kN, int kWarpsM, bool kVector, bool kPrecise, Sum kSum, bool kFetch>
 __global__ void __launch_bounds__(kThreads) weight_product(const WeightTask task) {
   using Product = TileProduct<kM, kN, kWarpsM, false, false, kPrecise, kFetch ? 2 : 3>;
@@ -115,8 +113,7 @@ __global__ void __launch_bounds__(kThreads) weight_product(const WeightTask task
                                         std::size_t(positions * g.out);
 
   // Example and place in the lists of row r of the sum; a negative image: nothing. Quotients by
-  // floats are exact here:
-  // numbers below 2^22, divisors below 2^11.
+  // floats are exact here: below 2^22.
   const float by_count = 1.0f / float(count), by_groups = 1.0f / float(max(groups, 1));
   const auto row_at = [&](int r, int& image, int& index) {
     if (kSum == Sum::squares) {
