@@ -1,6 +1,7 @@
 // Rounds whose messages never leave the GPU: what round/play_round, round/visit and a serial
 // executor do, with all clients of a round as one cohort. Given the same local inference the host's
-// bits come out, except where a delta is clipped: norms are summed in another order (1e-15).
+// bits come out, except where sums over all coordinates enter a message (a clip's norm, FedPA's
+// products): those run in another order. The test allows 1e-6 and 1e-5 there.
 //
 //   CudaRounds rounds(recipe.seed, population, *inference, &sites);
 //   hooks.play = [&](ServerState& state, const Phase& phase) { return rounds.play(state, phase); };
