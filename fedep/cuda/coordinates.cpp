@@ -21,17 +21,6 @@ Coordinates::Coordinates(const Model& model) : size_(model.size()) {
   live_quads_ = uploaded(quads_of(live));
 }
 
-std::vector<Range> complement(const std::vector<Range>& ranges, std::size_t size) {
-  std::vector<Range> gaps;
-  std::size_t begin = 0;
-  for (const Range& range : ranges) {
-    if (range.begin > begin) gaps.push_back({begin, range.begin});
-    begin = range.end;
-  }
-  if (begin < size) gaps.push_back({begin, size});
-  return gaps;
-}
-
 std::vector<gpu::Chunk> chunks_of(const std::vector<Range>& ranges) {
   std::vector<gpu::Chunk> chunks;
   for (const Range& range : ranges) {

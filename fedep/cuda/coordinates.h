@@ -36,9 +36,6 @@ class Coordinates {
   DeviceArray<gpu::Chunk> live_, dead_, all_, live_quads_;
 };
 
-// Coordinates of [0, size) that are in none of the ranges.
-std::vector<Range> complement(const std::vector<Range>& ranges, std::size_t size);
-
 // Every range cut into chunks of at most gpu::kChunk.
 std::vector<gpu::Chunk> chunks_of(const std::vector<Range>& ranges);
 
