@@ -47,6 +47,8 @@ __global__ void add_number_kernel(const float* from, float added, std::size_t si
   }
 }
 
+// `kSums`: an epoch's sample is the average of its iterates, not the last.
+template <bool kSums>
 __global__ void __launch_bounds__(kThreads)
     coast_kernel(ChainRows rows, Chunks chunks, int epochs, const std::int32_t* steps,
                  int first_sample) {
@@ -57,6 +59,7 @@ __global__ void __launch_bounds__(kThreads)
   for (std::uint32_t j = threadIdx.x; j < chunk.size; j += kThreads) {
     const std::size_t i = c * rows.stride + chunk.begin + j;
     const Prior prior = prior_of(rows, c, i);
+    const float pull = prior.lambda * per_example, push = -prior.eta * per_example;
     float theta = rows.theta[i], m = rows.momentum[i], sum = 0, mean = 0, squares = 0;
     if (first_sample > 1) {
       mean = rows.mean[i];
@@ -64,19 +67,61 @@ __global__ void __launch_bounds__(kThreads)
     }
     for (int epoch = 0; epoch < epochs; ++epoch) {
       sum = 0;
+#pragma unroll 5
       for (int step = 0; step < n; ++step) {
-        coast_step(rows, prior, per_example, m, theta);
-        sum += theta;
+        m = __fmaf_rn(rows.mu, m, __fmaf_rn(pull, theta, push));
+        theta = __fmaf_rn(-rows.lr, m, theta);
+        if (kSums) sum += theta;
       }
-      const float x = rows.sum != nullptr && n > 0 ? sum / float(n) : theta;
+      const float x = kSums && n > 0 ? sum / float(n) : theta;
       if (first_sample > 0) accumulate(first_sample + epoch, x, mean, squares);
     }
     rows.theta[i] = theta;
     rows.momentum[i] = m;
-    if (rows.sum != nullptr) rows.sum[i] = sum;
+    if (kSums) rows.sum[i] = sum;
     if (first_sample > 0) {
       rows.mean[i] = mean;
       if (rows.squares != nullptr) rows.squares[i] = squares;
+    }
+  }
+}
+
+// Where all of a client's coordinates have one precision and nobody asks for variances, they all
+// follow one linear map of (θ, m, η): its coefficients come from playing the steps on unit vectors.
+__global__ void __launch_bounds__(kThreads)
+    coast_alike_kernel(ChainRows rows, Chunks chunks, int epochs, const std::int32_t* steps,
+                       int first_sample) {
+  __shared__ float to_theta[3], to_momentum[3], to_mean[3];
+  const int c = blockIdx.y;
+  const Chunk chunk = chunks.chunks[blockIdx.x];
+  const int samples = first_sample - 1 + epochs;  // after these, where there are any
+  if (threadIdx.x < 3) {
+    const int n = steps[c];
+    const double lambda = rows.lambda[c], per_example = rows.per_example[c];
+    double theta = threadIdx.x == 0, m = threadIdx.x == 1, total = 0;
+    const double eta = threadIdx.x == 2;
+    for (int epoch = 0; epoch < epochs; ++epoch) {
+      for (int step = 0; step < n; ++step) {
+        m = double(rows.mu) * m + (lambda * theta - eta) * per_example;
+        theta -= double(rows.lr) * m;
+      }
+      total += theta;
+    }
+    to_theta[threadIdx.x] = float(theta);
+    to_momentum[threadIdx.x] = float(m);
+    to_mean[threadIdx.x] = float(total / samples);
+  }
+  __syncthreads();
+  const float kept = float(first_sample - 1) / float(samples);
+  for (std::uint32_t j = threadIdx.x; j < chunk.size; j += kThreads) {
+    const std::size_t i = c * rows.stride + chunk.begin + j;
+    const float theta = rows.theta[i], m = rows.momentum[i];
+    const float eta = rows.eta != nullptr ? rows.eta[i] : 0.0f;
+    const auto image = [&](const float(&by)[3]) { return by[0] * theta + by[1] * m + by[2] * eta; };
+    rows.theta[i] = image(to_theta);
+    rows.momentum[i] = image(to_momentum);
+    if (first_sample > 0) {
+      rows.mean[i] = image(to_mean) + (first_sample > 1 ? kept * rows.mean[i] : 0.0f);
     }
   }
 }
@@ -167,8 +212,11 @@ void add_number(const float* from, float added, std::size_t size, float* to, Str
 void coast(const ChainRows& rows, const Chunks& chunks, int epochs, const std::int32_t* steps,
            int first_sample, Stream stream) {
   if (chunks.count == 0) return;
-  coast_kernel<<<grid_of(chunks, rows), kThreads, 0, stream>>>(rows, chunks, epochs, steps,
-                                                               first_sample);
+  const bool variances = first_sample > 0 && rows.squares != nullptr;
+  const auto kernel = rows.sum != nullptr            ? coast_kernel<true>
+                      : !rows.diagonal && !variances ? coast_alike_kernel
+                                                     : coast_kernel<false>;
+  kernel<<<grid_of(chunks, rows), kThreads, 0, stream>>>(rows, chunks, epochs, steps, first_sample);
   check_launch("coast");
 }
 

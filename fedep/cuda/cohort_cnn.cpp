@@ -79,12 +79,15 @@ class CohortCnn final : public CohortNetwork {
     f.weights = weights.theta + at_conv1_;
     f.bias = weights.theta + at_bias1_;
     f.rectify_y = true;
+    f.round_y = true;
     f.y = maps1_.data();
     gpu::convolve(patches_layer_, cohort, f, precise_, stream);
     f.x = maps1_.data();
+    f.x_is_tf32 = true;
     f.weights = weights.theta + at_conv2_;
     f.bias = nullptr;
     f.rectify_y = false;
+    f.round_y = false;
     f.y = maps2_.data();
     gpu::convolve(conv2_, cohort, f, precise_, stream);
     // A bias and a rectifier after the largest of four are the largest of four after them.
@@ -99,6 +102,7 @@ class CohortCnn final : public CohortNetwork {
                     stream);
     }
     f.x = pooled_.data();
+    f.x_is_tf32 = false;
     f.weights = weights.theta + at_hidden_;
     f.bias = weights.theta + at_hidden_bias_;
     f.rectify_y = true;
@@ -152,7 +156,9 @@ class CohortCnn final : public CohortNetwork {
     b.scale = 1.0f;
     b.dx = d_maps1_.data();
     gpu::input_gradient(conv2_, cohort, b, precise_, stream);
-    sink.weights(conv2_, cohort, operands(maps1_.data(), d_maps2, partial_.data()), at_conv2_);
+    gpu::WeightGradient w = operands(maps1_.data(), d_maps2, partial_.data());
+    w.x_is_tf32 = true;
+    sink.weights(conv2_, cohort, w, at_conv2_);
     sink.weights(patches_layer_, cohort,
                  operands(patches_.data(), d_maps1_.data(), partial_.data()), at_conv1_);
     sink.bias(conv1_.output_positions(), int(s_.first), cohort, d_maps1_.data(), at_bias1_);

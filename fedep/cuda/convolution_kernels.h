@@ -63,6 +63,7 @@ struct Forward {
   const float* bias = nullptr;  // [out] with the weights' stride; may be null
   const float* add = nullptr;   // shaped like y, added to it; may be null
   bool rectify_y = false;
+  bool round_y = false;  // to TF32, unless products are precise
   float* y = nullptr;
 };
 void convolve(const Geometry& g, const CohortShape& cohort, const Forward& f, bool precise,

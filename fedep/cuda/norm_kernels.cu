@@ -5,6 +5,7 @@
 
 #include "fedep/cuda/early_launch.cuh"
 #include "fedep/cuda/launch.h"
+#include "fedep/cuda/product.cuh"
 #include "fedep/cuda/warp.cuh"
 
 namespace fedep::gpu {
@@ -15,7 +16,7 @@ constexpr float kEpsilon = 1e-3f;
 // max(x, 0) as a convolution takes it.
 __device__ inline float rectified_part(float x, bool round) {
   const float y = fmaxf(x, 0.0f);
-  return round ? __uint_as_float((__float_as_uint(y) + 0x1000u) & 0xFFFFE000u) : y;
+  return round ? rounded_to_tf32(y) : y;
 }
 
 // A warp per group. A group's values are `segments` runs of `length`, `channels` apart.

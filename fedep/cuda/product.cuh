@@ -9,8 +9,7 @@
 
 namespace fedep::gpu {
 
-constexpr int kThreads = 128;  // four warps, which share a tile's product
-constexpr int kDepth = 32;     // of a tile along the contracted index
+constexpr int kDepth = 32;  // of a tile along the contracted index
 
 __device__ inline int divide(const Divisor& d, int n) {
   if (d.divisor == 1) return n;
@@ -44,6 +43,9 @@ __device__ inline void wait_for_copies() {
 // bits ascend with its size.
 __device__ inline std::uint32_t first_bits(float x) { return __float_as_uint(x) & 0xFFFFE000u; }
 __device__ inline std::uint32_t to_tf32(float x) { return __float_as_uint(x) + 0x1000u; }
+__device__ inline float rounded_to_tf32(float x) {
+  return __uint_as_float(first_bits(__uint_as_float(to_tf32(x))));
+}
 
 // c += a b for a 16x8 tile, contracted over 8.
 __device__ inline void multiply_tile(float (&c)[4], const std::uint32_t (&a)[4],
@@ -90,18 +92,20 @@ __device__ inline std::uint32_t high_part(float x) {
   return kOperand == Operand::as_is ? __float_as_uint(x) : to_tf32(x);
 }
 
-// A block's product of a [kM, kDepth] tile and a [kDepth, kN] tile, shared by kWarpsM × kWarpsN
-// warps. `kInnerA`: the contracted index is the inner one of A's tile (stride kDepth + 8), else the
-// outer one (stride kM + 4); likewise B. These strides keep a warp's reads in different banks. A
-// thread takes contracted indices 2p and 2p + 1 where the instruction means p and p + 4: the order
-// of a sum is free, and neighbours come with one read. With kGroups > 1 a tile is that many times
-// as deep, and each group of four warps sums its part of the depth: merge() adds them up.
+// A block's product of a [kM, kDepth] tile and a [kDepth, kN] tile, shared by kWarps = kWarpsM ×
+// kWarpsN warps. `kInnerA`: the contracted index is the inner one of A's tile (stride kDepth + 8),
+// else the outer one (stride kM + 4); likewise B. These strides keep a warp's reads in different
+// banks. A thread takes contracted indices 2p and 2p + 1 where the instruction means p and p + 4:
+// the order of a sum is free, and neighbours come with one read. With kGroups > 1 a tile is that
+// many times as deep, and each group of kWarps warps sums its part of the depth: merge() adds them
+// up.
 template <int kM_, int kN_, int kWarpsM, bool kInnerA, bool kInnerB, bool kPrecise,
-          int kStages_ = 3, int kGroups_ = 1>
+          int kStages_ = 3, int kGroups_ = 1, int kWarps = 4>
 struct TileProduct {
   static constexpr int kM = kM_, kN = kN_, kStages = kStages_;  // stages: tiles in flight
   static constexpr int kGroups = kGroups_, kTileDepth = kDepth * kGroups;
-  static constexpr int kWarpsN = kThreads / 32 / kWarpsM;
+  static constexpr int kThreads = 32 * kWarps;  // of a group
+  static constexpr int kWarpsN = kWarps / kWarpsM;
   static constexpr int kTilesM = kM / kWarpsM / 16, kTilesN = kN / kWarpsN / 8;
   static constexpr int kStrideA = kInnerA ? kTileDepth + 8 : kM + 4;
   static constexpr int kStrideB = kInnerB ? kTileDepth + 8 : kN + 4;
@@ -163,33 +167,37 @@ struct TileProduct {
     return shared + stage * kStageFloats + kFloatsA;
   }
 
+  // This thread's warp: where its part of the tile begins, and its group's part of the depth.
+  __device__ static int warp() { return (int(threadIdx.x) >> 5) % kWarps; }
+  __device__ static int first_row() { return (warp() / kWarpsN) * (kM / kWarpsM); }
+  __device__ static int first_column() { return (warp() % kWarpsN) * (kN / kWarpsN); }
+  __device__ static int first_k() { return (int(threadIdx.x) / kThreads) * kDepth; }
+
   // Eight of the contracted indices, from k0 on.
   template <Operand kA, Operand kB>
   __device__ void add(const float* a_tile, const float* b_tile, int k0) {
-    const int lane = int(threadIdx.x) & 31, warp = (int(threadIdx.x) >> 5) & 3;
-    const int group = lane >> 2, place = lane & 3;
-    const int row = (warp / kWarpsN) * (kM / kWarpsM), column = (warp % kWarpsN) * (kN / kWarpsN);
-    k0 += (int(threadIdx.x) / kThreads) * kDepth;
-    float a[kTilesM][4], b[kTilesN][2];
+    const int group = (int(threadIdx.x) & 31) >> 2, place = int(threadIdx.x) & 3;
+    const int k = k0 + first_k() + place * 2;
+    float a[kTilesM][4];
 #pragma unroll
     for (int i = 0; i < kTilesM; ++i) {
-      const int m = row + i * 16 + group, k = k0 + place * 2;
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const int mm = m + half * 8;
+        const int m = first_row() + i * 16 + group + half * 8;
         if constexpr (kInnerA) {
-          const float2 two = *reinterpret_cast<const float2*>(a_tile + mm * kStrideA + k);
+          const float2 two = *reinterpret_cast<const float2*>(a_tile + m * kStrideA + k);
           a[i][half] = prepared<kA>(two.x);
           a[i][half + 2] = prepared<kA>(two.y);
         } else {
-          a[i][half] = prepared<kA>(a_tile[k * kStrideA + mm]);
-          a[i][half + 2] = prepared<kA>(a_tile[(k + 1) * kStrideA + mm]);
+          a[i][half] = prepared<kA>(a_tile[k * kStrideA + m]);
+          a[i][half + 2] = prepared<kA>(a_tile[(k + 1) * kStrideA + m]);
         }
       }
     }
+    float b[kTilesN][2];
 #pragma unroll
     for (int j = 0; j < kTilesN; ++j) {
-      const int n = column + j * 8 + group, k = k0 + place * 2;
+      const int n = first_column() + j * 8 + group;
       if constexpr (kInnerB) {
         const float2 two = *reinterpret_cast<const float2*>(b_tile + n * kStrideB + k);
         b[j][0] = prepared<kB>(two.x);
@@ -267,14 +275,13 @@ struct TileProduct {
   // The products as rows in shared memory, [kM, kStrideC]. All warps must be done with the tiles.
   __device__ void lay_out(float* shared) const {
     if (int(threadIdx.x) >= kThreads) return;
-    const int lane = int(threadIdx.x) & 31, warp = int(threadIdx.x) >> 5;
-    const int group = lane >> 2, place = lane & 3;
-    const int row = (warp / kWarpsN) * (kM / kWarpsM), column = (warp % kWarpsN) * (kN / kWarpsN);
+    const int group = (int(threadIdx.x) & 31) >> 2, place = int(threadIdx.x) & 3;
+    float* const corner = shared + (first_row() + group) * kStrideC + first_column() + place * 2;
 #pragma unroll
     for (int i = 0; i < kTilesM; ++i)
 #pragma unroll
       for (int j = 0; j < kTilesN; ++j) {
-        float* at = shared + (row + i * 16 + group) * kStrideC + column + j * 8 + place * 2;
+        float* at = corner + i * 16 * kStrideC + j * 8;
         at[0] = c[i][j][0];
         at[1] = c[i][j][1];
         at[8 * kStrideC] = c[i][j][2];

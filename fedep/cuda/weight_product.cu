@@ -5,46 +5,18 @@
 
 #include "fedep/cuda/launch.h"
 #include "fedep/cuda/product.cuh"
+#include "fedep/cuda/weight_step.cuh"
 
 namespace fedep::gpu {
 namespace {
 
-enum class Sum {
-  gradients,         // Σ x δ
-  squared_products,  // Σ x² δ²: squares per example, where each has one position
-  squares,           // Σ_examples (Σ_positions x δ)²
-};
-
-struct WeightTask {
-  Geometry g;
-  CohortShape cohort;
-  const float* x;
-  bool x_is_tf32;
-  const float* dy;
-  int splits;  // of the sum; several: their parts go to `partial` [splits, clients, taps in out]
-  float* partial;
-  Update update;  // of Sum::gradients
-  float* sum;     // of the others, with update.stride between clients
-};
-
-// One weight's step.
-__device__ inline void step(const Update& u, float lambda, float per_example, float eta,
-                            float gradient, float& momentum, float& theta) {
-  momentum = u.mu * momentum + gradient + (lambda * theta - eta) * per_example;
-  theta -= u.lr * momentum;
-}
-
-__device__ void update_one(const Update& u, int client, std::size_t at, float gradient) {
-  const std::size_t i = std::size_t(client) * u.stride + at;
-  step(u, u.diagonal ? u.lambda[i] : u.lambda[client], u.per_example[client],
-       u.eta == nullptr ? 0.0f : u.eta[i], gradient, u.momentum[i], u.theta[i]);
-}
-
 // `kFetch`: what the step needs besides the gradient (theta, momentum, eta, lambda) is fetched into
 // shared memory while the gradient is summed.
-template <int kM, int kN, int kWarpsM, bool kVector, bool kPrecise, Sum kSum, bool kFetch>
-__global__ void __launch_bounds__(kThreads) weight_product(const WeightTask task) {
-  using Product = TileProduct<kM, kN, kWarpsM, false, false, kPrecise, kFetch ? 2 : 3>;
+template <int kM, int kN, int kWarpsM, int kWarps, bool kVector, bool kPrecise, Sum kSum,
+          bool kFetch>
+__global__ void __launch_bounds__(32 * kWarps) weight_product(const WeightTask task) {
+  using Product = TileProduct<kM, kN, kWarpsM, false, false, kPrecise, kFetch ? 2 : 3, 1, kWarps>;
+  constexpr int kThreads = Product::kThreads;
   constexpr int kStages = Product::kStages;
   constexpr int kPart = kVector ? 4 : 1;
   extern __shared__ __align__(16) float shared[];
@@ -54,18 +26,58 @@ __global__ void __launch_bounds__(kThreads) weight_product(const WeightTask task
 
   const Geometry& g = task.g;
   const int client = int(blockIdx.z) / task.splits, split = int(blockIdx.z) % task.splits;
-  const int count = task.cohort.counts[client];
-  if (count == 0) return;
   const int tid = int(threadIdx.x);
   const int first_m = int(blockIdx.x) * kM, first_n = int(blockIdx.y) * kN;
   const int rows_m = g.weight_rows;
   const int positions = g.out_height * g.out_width;
+  const bool one_tap = g.in % kM == 0 || g.taps == 1;
+  constexpr int kAcrossM = kM / kPart, kAcrossN = kN / kPart;
+  const int column_m = (tid % kAcrossM) * kPart, column_n = (tid % kAcrossN) * kPart;
+  const int n = first_n + column_n;
+  const int block_tap = divide(g.by_in, first_m);  // where a block has one
+
+  // A thread has kItems fours (or single weights), all in its own columns.
+  constexpr int kItems = kM * kAcrossN / kThreads, kItemStep = kThreads / kAcrossN;
+  const auto row_of = [&](int item) { return tid / kAcrossN + item * kItemStep; };
+  const auto weight_at = [&](int item) {
+    const int row = first_m + row_of(item);
+    const int tap = one_tap ? block_tap : divide(g.by_in, row);
+    return (int(g.tap[tap]) * g.in + row - tap * g.in) * g.out + n;
+  };
+  const std::size_t client_begin = std::size_t(client) * task.update.stride;
+  const bool with_momentum = task.update.mu != 0, with_eta = task.update.eta != nullptr;
+  float* const theta_tile = shared + Product::kFloats;  // [kM, kN], as those that are there
+  float* const momentum_tile = theta_tile + kM * kN;
+  float* const eta_tile = momentum_tile + (with_momentum ? kM * kN : 0);
+  float* const lambda_tile = eta_tile + (with_eta ? kM * kN : 0);
+  if constexpr (kFetch) {
+    const Update& u = task.update;
+    const int own = (tid / kAcrossN) * kN + column_n;
+    const unsigned to_theta = shared_address(theta_tile + own),
+                   to_momentum = shared_address(momentum_tile + own),
+                   to_eta = shared_address(eta_tile + own),
+                   to_lambda = shared_address(lambda_tile + own);
+#pragma unroll
+    for (int item = 0; item < kItems; ++item) {
+      const bool valid = n < g.out && first_m + row_of(item) < rows_m;
+      const std::size_t i = client_begin + std::size_t(valid ? weight_at(item) : 0);
+      const unsigned at = unsigned(item * kItemStep * kN) * 4;
+      copy<kPart>(to_theta + at, u.theta + i, valid);
+      if (with_momentum) copy<kPart>(to_momentum + at, u.momentum + i, valid);
+      if (with_eta) copy<kPart>(to_eta + at, u.eta + i, valid);
+      if (u.diagonal) copy<kPart>(to_lambda + at, u.lambda + i, valid);
+    }
+  }
+  const int count = task.cohort.counts[client];
+  if (count == 0) {
+    wait_for_copies<0>();
+    return;
+  }
 
   // Output positions that this block's tap meets data at; all of them where a block has several
   // taps.
-  const bool one_tap = g.in % kM == 0 || g.taps == 1;
   if (tid < 32) {
-    const int tap = g.tap[divide(g.by_in, first_m)];
+    const int tap = g.tap[block_tap];
     const int ky = tap / g.kernel, kx = tap % g.kernel;
     int found = 0;
     for (int base = 0; base < positions; base += 32) {
@@ -134,9 +146,7 @@ __global__ void __launch_bounds__(kThreads) weight_product(const WeightTask task
     }
   };
 
-  constexpr int kAcrossM = kM / kPart, kAcrossN = kN / kPart;
   const int input_map = g.height * g.width * g.in, output_map = positions * g.out;
-  const int column_m = (tid % kAcrossM) * kPart, column_n = (tid % kAcrossN) * kPart;
   // A thread copies the same columns of every row.
   const int m = first_m + column_m;
   const int t = m < rows_m ? divide(g.by_in, m) : 0;
@@ -176,15 +186,14 @@ __global__ void __launch_bounds__(kThreads) weight_product(const WeightTask task
         shared_b + unsigned(stage) * kStageBytes + unsigned(i * kStepN * Product::kStrideB) * 4,
         valid ? dy_begin + image * output_map + int(position_list[index]) * g.out : dy, valid);
   };
-  // Where a block has one tap, four threads share a row of both tiles and its address is worked out
+  // Where a block has one tap, kLanes threads share a row of both tiles and its address is worked out
   // once.
   constexpr int kLanes = kThreads / kDepth;
   const int lane = (tid % kLanes) * kPart, own_row = tid / kLanes;
   const unsigned to_a = shared_address(shared) + unsigned(own_row * Product::kStrideA + lane) * 4;
   const unsigned to_b =
       shared_address(shared) + unsigned(Product::kFloatsA + own_row * Product::kStrideB + lane) * 4;
-  const float* const x_lane =
-      x + first_m - (g.taps == 1 ? 0 : divide(g.by_in, first_m) * g.in) + lane;
+  const float* const x_lane = x + first_m - (g.taps == 1 ? 0 : block_tap * g.in) + lane;
   const float* const dy_lane = dy + first_n + lane;
   const auto load_row = [&](int tile, int stage) {
     int image, index;
@@ -229,33 +238,7 @@ __global__ void __launch_bounds__(kThreads) weight_product(const WeightTask task
   product.clear();
   float total[kSum == Sum::squares ? Product::kTilesM : 1]
              [kSum == Sum::squares ? Product::kTilesN : 1][4] = {};
-  constexpr int kItems =
-      kM * kAcrossN / kThreads;  // fours (or single weights) of a thread, all in its own columns
-  const int n = first_n + column_n;
-  const auto row_of = [&](int item) { return tid / kAcrossN + item * (kThreads / kAcrossN); };
-  const auto weight_at = [&](int item) {
-    const int row = first_m + row_of(item);
-    const int tap = one_tap ? t : divide(g.by_in, row);
-    return (std::size_t(g.tap[tap]) * std::size_t(g.in) + std::size_t(row - tap * g.in)) *
-               std::size_t(g.out) +
-           std::size_t(n);
-  };
-  float* const fetched = shared + Product::kFloats;  // theta, momentum, eta, lambda: [kM, kN] each
   load(0, 0);
-  if constexpr (kFetch) {
-    const Update& u = task.update;
-    const unsigned to = shared_address(fetched) + unsigned((tid / kAcrossN) * kN + column_n) * 4;
-#pragma unroll
-    for (int item = 0; item < kItems; ++item) {
-      const bool valid = n < g.out && first_m + row_of(item) < rows_m;
-      const std::size_t i = valid ? std::size_t(client) * u.stride + weight_at(item) : 0;
-      const unsigned at = to + unsigned(item * (kThreads / kAcrossN) * kN) * 4;
-      copy<kPart>(at, u.theta + i, valid);
-      copy<kPart>(at + kM * kN * 4, u.momentum + i, valid);
-      if (u.eta != nullptr) copy<kPart>(at + 2 * kM * kN * 4, u.eta + i, valid);
-      if (u.diagonal) copy<kPart>(at + 3 * kM * kN * 4, u.lambda + i, valid);
-    }
-  }
   end_of_copies();
 #pragma unroll
   for (int stage = 1; stage < kStages - 1; ++stage) {
@@ -331,7 +314,7 @@ __global__ void __launch_bounds__(kThreads) weight_product(const WeightTask task
     const float weight = 1.0f / float(count);
     for (int item = 0; item < kItems; ++item) {
       if (first_m + row_of(item) >= rows_m) break;
-      float* const to = task.sum + std::size_t(client) * task.update.stride + weight_at(item);
+      float* const to = task.sum + client_begin + std::size_t(weight_at(item));
       if constexpr (kVector) {
         float4 sum = *reinterpret_cast<const float4*>(to);
         const float* const value = value_of(item);
@@ -353,95 +336,46 @@ __global__ void __launch_bounds__(kThreads) weight_product(const WeightTask task
 #pragma unroll
     for (int item = 0; item < kItems; ++item) {
       if (first_m + row_of(item) >= rows_m) break;
-      const float* const own = fetched + row_of(item) * kN + column_n;
-      float theta[kPart], m_part[kPart], eta[kPart] = {}, lambda[kPart];
-      load_part<kPart>(own, theta);
-      load_part<kPart>(own + kM * kN, m_part);
-      if (u.eta != nullptr) load_part<kPart>(own + 2 * kM * kN, eta);
-      if (u.diagonal) load_part<kPart>(own + 3 * kM * kN, lambda);
+      const int own = row_of(item) * kN + column_n;
+      float theta[kPart], m_part[kPart] = {}, eta[kPart] = {}, lambda[kPart], gradient[kPart];
+      load_part<kPart>(value_of(item), gradient);
+      load_part<kPart>(theta_tile + own, theta);
+      if (with_momentum) load_part<kPart>(momentum_tile + own, m_part);
+      if (with_eta) load_part<kPart>(eta_tile + own, eta);
+      if (u.diagonal) load_part<kPart>(lambda_tile + own, lambda);
 #pragma unroll
       for (int j = 0; j < kPart; ++j) {
-        step(u, u.diagonal ? lambda[j] : shared_lambda, per_example, eta[j], value_of(item)[j],
-             m_part[j], theta[j]);
+        step(u, u.diagonal ? lambda[j] : shared_lambda, per_example, eta[j], gradient[j], m_part[j],
+             theta[j]);
       }
-      const std::size_t i = std::size_t(client) * u.stride + weight_at(item);
+      const std::size_t i = client_begin + std::size_t(weight_at(item));
       store_part<kPart>(theta, u.theta + i);
-      store_part<kPart>(m_part, u.momentum + i);
+      if (with_momentum) store_part<kPart>(m_part, u.momentum + i);
     }
   } else {
     for (int item = 0; item < kItems; ++item) {
       if (first_m + row_of(item) >= rows_m) break;
-      update_one(u, client, weight_at(item), value_of(item)[0]);
+      update_one(u, client, std::size_t(weight_at(item)), value_of(item)[0]);
     }
   }
 }
 
-// Adds up the parts of a sum, in their order, and does with it what weight_product does. kPart
-// neighbours a thread.
-template <bool kSquares, int kPart>
-__global__ void finish_splits(const WeightTask task) {
-  const Geometry& g = task.g;
-  const int client = int(blockIdx.y);
-  const int count = task.cohort.counts[client];
-  if (count == 0) return;
-  const int size = g.weight_rows * g.out, tap_size = g.in * g.out;
-  const int i = int(blockIdx.x * blockDim.x + threadIdx.x) * kPart;
-  if (i >= size) return;
-  float value[kPart] = {};
-  for (int split = 0; split < task.splits; ++split) {
-    float part[kPart];
-    load_part<kPart>(
-        task.partial +
-            (std::size_t(split) * std::size_t(task.cohort.clients) + std::size_t(client)) *
-                std::size_t(size) +
-            std::size_t(i),
-        part);
-    for (int j = 0; j < kPart; ++j) value[j] += part[j];
-  }
-  const int t = i / tap_size;
-  const std::size_t at = std::size_t(client) * task.update.stride +
-                         std::size_t(g.tap[t]) * std::size_t(tap_size) +
-                         std::size_t(i - t * tap_size);
-  const Update& u = task.update;
-  if (kSquares) {
-    float sum[kPart];
-    load_part<kPart>(task.sum + at, sum);
-    for (int j = 0; j < kPart; ++j) sum[j] += value[j] / float(count);
-    store_part<kPart>(sum, task.sum + at);
-    return;
-  }
-  float theta[kPart], momentum[kPart], eta[kPart] = {}, lambda[kPart];
-  load_part<kPart>(u.theta + at, theta);
-  load_part<kPart>(u.momentum + at, momentum);
-  if (u.eta != nullptr) load_part<kPart>(u.eta + at, eta);
-  if (u.diagonal) load_part<kPart>(u.lambda + at, lambda);
-  for (int j = 0; j < kPart; ++j) {
-    step(u, u.diagonal ? lambda[j] : u.lambda[client], u.per_example[client], eta[j], value[j],
-         momentum[j], theta[j]);
-  }
-  store_part<kPart>(theta, u.theta + at);
-  store_part<kPart>(momentum, u.momentum + at);
-}
-
-template <int kM, int kN, int kWarpsM, bool kVector, bool kPrecise, Sum kSum, bool kFetch>
+template <int kM, int kN, int kWarpsM, int kWarps, bool kVector, bool kPrecise, Sum kSum,
+          bool kFetch>
 void launch(const WeightTask& task, Stream stream) {
-  using Product = TileProduct<kM, kN, kWarpsM, false, false, kPrecise, kFetch ? 2 : 3>;
-  const auto kernel = weight_product<kM, kN, kWarpsM, kVector, kPrecise, kSum, kFetch>;
+  using Product = TileProduct<kM, kN, kWarpsM, false, false, kPrecise, kFetch ? 2 : 3, 1, kWarps>;
+  const auto kernel = weight_product<kM, kN, kWarpsM, kWarps, kVector, kPrecise, kSum, kFetch>;
   constexpr int kMost = (Product::kFloats + (kFetch ? 4 * kM * kN : 0)) * int(sizeof(float));
   allow_shared_memory(reinterpret_cast<const void*>(kernel), kMost);
-  const int fetched = kFetch ? (task.update.diagonal ? 4 : task.update.eta != nullptr ? 3 : 2) : 0;
-  const int kBytes = (Product::kFloats + fetched * kM * kN) * int(sizeof(float));
+  const Update& u = task.update;
+  const int fetched = kFetch ? 1 + (u.mu != 0) + (u.eta != nullptr) + u.diagonal : 0;
+  const int bytes = (Product::kFloats + fetched * kM * kN) * int(sizeof(float));
   const Geometry& g = task.g;
   const dim3 grid(unsigned((g.taps * g.in + kM - 1) / kM), unsigned((g.out + kN - 1) / kN),
                   unsigned(task.cohort.clients * task.splits));
-  kernel<<<grid, kThreads, kBytes, stream>>>(task);
+  kernel<<<grid, 32 * kWarps, bytes, stream>>>(task);
   check_launch("weight_product");
-  if (task.splits == 1) return;
-  constexpr int kPart = kVector ? 4 : 1;
-  const int parts = g.weight_rows * g.out / kPart;
-  const dim3 blocks(unsigned((parts + 127) / 128), unsigned(task.cohort.clients));
-  finish_splits<kSum != Sum::gradients, kPart><<<blocks, 128, 0, stream>>>(task);
-  check_launch("finish_splits");
+  if (task.splits > 1) finish_splits(task, kSum != Sum::gradients, kVector, stream);
 }
 
 template <bool kVector, bool kPrecise, Sum kSum>
@@ -450,12 +384,12 @@ void choose_tile(const WeightTask& task, Stream stream) {
   const bool wide = task.g.in % 64 == 0 || task.g.taps == 1;
   if constexpr (kVector && kSum == Sum::gradients) {
     if (task.splits == 1 && wide) {
-      return launch<64, 64, 2, true, kPrecise, kSum, true>(task, stream);
+      return launch<64, 64, 4, 8, true, kPrecise, kSum, true>(task, stream);
     }
-    if (task.splits == 1) return launch<32, 64, 1, true, kPrecise, kSum, true>(task, stream);
+    if (task.splits == 1) return launch<32, 64, 1, 4, true, kPrecise, kSum, true>(task, stream);
   }
-  if (wide) return launch<64, 64, 2, kVector, kPrecise, kSum, false>(task, stream);
-  return launch<32, 64, 1, kVector, kPrecise, kSum, false>(task, stream);
+  if (wide) return launch<64, 64, 4, 8, kVector, kPrecise, kSum, false>(task, stream);
+  return launch<32, 64, 2, 8, kVector, kPrecise, kSum, false>(task, stream);
 }
 
 template <Sum kSum>

@@ -139,6 +139,8 @@ DeviceMessage CudaRounds::cavity_of(const Phase& phase, const Asked& client,
     check_in("average_factor", "share", client.task.share, 0, 1);
     return quotient(global_, power(all_factors, float(client.task.share)));
   }
+  // A chain that is told nothing but where to start needs no vectors for that.
+  if (phase.cavity == CavityKind::flat && phase.algorithm->point_estimate) return {};
   return cavity(phase.cavity, global_, prior_, global_, client.task.share);
 }
 
