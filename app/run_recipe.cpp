@@ -113,13 +113,17 @@ RunResult run_recipe(const Recipe& recipe, const RunRecipeOptions& options) {
     hooks.play = [&](ServerState& state, const Phase& phase) { return cuda->play(state, phase); };
     hooks.bring_home = [&](ServerState& state) { cuda->bring_home(state); };
   }
-  const Json header{{"kind", "run"},
-                    {"recipe", to_toml(recipe)},
-                    {"seed", recipe.seed},
-                    {"clients", task->population().size()},
-                    {"version", version_text()},
-                    {"machine", machine_text()},
-                    {"device", device_text(options)}};
+  Json header{{"kind", "run"},
+              {"recipe", to_toml(recipe)},
+              {"seed", recipe.seed},
+              {"clients", task->population().size()},
+              {"version", version_text()},
+              {"machine", machine_text()},
+              {"device", device_text(options)}};
+  if (const std::string remark = on_gpu ? cuda_remark(recipe) : ""; !remark.empty()) {
+    header["remark"] = remark;
+    fmt::print(stderr, "{}\n", remark);
+  }
   catch_interrupts();
   RunResult result =
       play_run({recipe, phases, task->population(), task->layout(), *executor, sites, &directory},

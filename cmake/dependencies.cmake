@@ -59,7 +59,12 @@ if(FEDEP_WITH_CUDA)
 endif()
 
 if(FEDEP_WITH_TORCH)
+  # A torch with CUDA would have our kernels compiled for all GPUs that it knows, with its flags.
+  set(own_cuda_architectures ${CMAKE_CUDA_ARCHITECTURES})
+  set(own_cuda_flags "${CMAKE_CUDA_FLAGS}")
   find_package(Torch REQUIRED)
+  set(CMAKE_CUDA_ARCHITECTURES ${own_cuda_architectures})
+  set(CMAKE_CUDA_FLAGS "${own_cuda_flags}")
   # Older wheels of torch carry the old std::string; then all of us must.
   separate_arguments(torch_flags UNIX_COMMAND "${TORCH_CXX_FLAGS}")
   list(REMOVE_ITEM torch_flags -D_GLIBCXX_USE_CXX11_ABI=1)  # the compiler's own; named, ccache would compile all files again
@@ -70,7 +75,15 @@ if(FEDEP_WITH_TORCH)
   add_library(fedep_torch_header OBJECT ${PROJECT_BINARY_DIR}/torch_header.cpp)
   target_link_libraries(fedep_torch_header PUBLIC ${TORCH_LIBRARIES})
   target_include_directories(fedep_torch_header SYSTEM PUBLIC ${TORCH_INCLUDE_DIRS})
+  target_compile_definitions(fedep_torch_header PRIVATE FMT_HEADER_ONLY)
   target_precompile_headers(fedep_torch_header PRIVATE <torch/torch.h>)
+endif()
+
+# TorchScript modules on the GPU need a torch that was built with CUDA.
+set(FEDEP_TORCH_ON_CUDA OFF)
+if(FEDEP_WITH_CUDA AND TARGET torch_cuda)
+  set(FEDEP_TORCH_ON_CUDA ON)
+  set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)  # torch's, so that there is one
 endif()
 
 if(FEDEP_WITH_GRPC)

@@ -37,7 +37,7 @@ ABOVE = ["app", "bench", "example", "test"]
 
 # Pattern of an outside header -> the folders that may include it.
 OUTSIDE = {
-    r"(torch|ATen|c10|caffe2)/": "model data inference sim app bench example test",
+    r"(torch|ATen|c10|caffe2)/": "model data inference cuda sim app bench example test",
     r"(cuda|cublas|cudnn|cub/|nvtx|mma\.h)": "cuda sim bench",
     r"(grpc|grpcpp)/|grpc\+\+/": "net app",
     r"google/protobuf/": "net",

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "fedep/cuda/cohort_network.h"
+#include "fedep/cuda/cohort_torchscript.h"
 #include "fedep/cuda/layer_kernels.h"
 #include "fedep/message/error.h"
 
@@ -45,8 +46,7 @@ DeviceArray<float> zeros(std::size_t size) {
   return array;
 }
 
-gpu::Update CohortSink::update(std::size_t offset) const {
-  const CohortChain& c = *chain_;
+gpu::Update update_of(const CohortChain& c, std::size_t offset) {
   gpu::Update u;
   u.theta = c.theta + offset;
   u.momentum = c.momentum + offset;
@@ -64,7 +64,7 @@ void CohortSink::weights(const gpu::Geometry& g, const gpu::CohortShape& cohort,
                          const gpu::WeightGradient& f, std::size_t offset) const {
   side_.follow_main();
   if (chain_ != nullptr) {
-    gpu::update_weights(g, cohort, f, update(offset), precise_, side_.stream());
+    gpu::update_weights(g, cohort, f, update_of(*chain_, offset), precise_, side_.stream());
   } else {
     gpu::add_squares(g, cohort, f, sum_ + offset, stride_, precise_, side_.stream());
   }
@@ -74,7 +74,7 @@ void CohortSink::bias(int positions, int out, const gpu::CohortShape& cohort, co
                       std::size_t offset) const {
   side_.follow_main();
   if (chain_ != nullptr) {
-    gpu::update_bias(positions, out, cohort, dy, update(offset), side_.stream());
+    gpu::update_bias(positions, out, cohort, dy, update_of(*chain_, offset), side_.stream());
   } else {
     gpu::add_bias_squares(positions, out, cohort, dy, sum_ + offset, stride_, side_.stream());
   }
@@ -179,8 +179,13 @@ void check_cohort_model(const ModelSettings& settings, const DatasetInfo& data) 
   }
   constexpr std::array<std::string_view, 4> kModels{"cnn", "linear", "resnet18", "resnet_small"};
   if (std::find(kModels.begin(), kModels.end(), settings.name) != kModels.end()) return;
+  if (settings.name == "torchscript") {
+    if (!torchscript_on_gpu()) make_cohort_torchscript(settings, data, {});  // says why not
+    return;
+  }
   throw InputError(fmt::format(
-      "model {}: cohorts on the GPU are of cnn, linear, resnet18 or resnet_small; use --device cpu",
+      "model {}: cohorts on the GPU are of cnn, linear, resnet18, resnet_small or torchscript; use "
+      "--device cpu",
       settings.name));
 }
 
@@ -188,6 +193,7 @@ std::unique_ptr<CohortModel> make_cohort_model(const ModelSettings& settings,
                                                const DatasetInfo& data,
                                                const CohortCapacity& capacity) {
   check_cohort_model(settings, data);
+  if (settings.name == "torchscript") return make_cohort_torchscript(settings, data, capacity);
   return std::make_unique<NetworkCohortModel>(make_network(settings, data, capacity), capacity);
 }
 

@@ -81,8 +81,8 @@ class CohortModel {
                                      const StreamAddress* second_dropout, float* sum) = 0;
 };
 
-// Throws InputError for a model that has no kernels here (TorchScript modules, sparse features),
-// and for targets other than labels.
+// Throws InputError for a model that has no kernels here (sparse features; TorchScript modules, in a
+// build that cannot run them on the GPU), and for targets other than labels.
 void check_cohort_model(const ModelSettings& settings, const DatasetInfo& data);
 // Does so too, and for batches and images larger than kernels can count.
 std::unique_ptr<CohortModel> make_cohort_model(const ModelSettings& settings,

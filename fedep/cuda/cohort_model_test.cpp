@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "fedep/cuda/cohort_network.h"
+#include "fedep/cuda/cohort_torchscript.h"
 #include "fedep/cuda/device.h"
 #include "fedep/message/error.h"
 #include "fedep/model/registry.h"
@@ -252,6 +253,20 @@ TEST(CohortModelCheck, NamesWhatTheGpuCannotTrain) {
   DatasetInfo sparse = info;
   sparse.sparse = true;
   EXPECT_THROW(check_cohort_model({.name = "linear"}, sparse), InputError);
+}
+
+TEST(CohortModelCheck, SaysWhatBuildTorchscriptNeeds) {
+  const DatasetInfo info = info_of({"torchscript", {8, 8, 1}, 4, NormKind::per_position});
+  if (torchscript_on_gpu()) {
+    EXPECT_NO_THROW(check_cohort_model({.name = "torchscript"}, info));
+    return;
+  }
+  try {
+    check_cohort_model({.name = "torchscript"}, info);
+    FAIL() << "was not refused";
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("-DFEDEP_WITH_TORCH=ON"), std::string::npos);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, CohortModelTest,

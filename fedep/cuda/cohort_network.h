@@ -25,6 +25,9 @@ struct CohortTheta {
   std::size_t stride = 0;
 };
 
+// The chains' step on the tensor that begins at `offset` of every row.
+gpu::Update update_of(const CohortChain& chain, std::size_t offset);
+
 // Where a backward pass leaves gradients of weights: SGD steps, or sums of squares. Its kernels run
 // beside the backward pass, each after everything that was enqueued before the call; operands must
 // stay as they are until join().
@@ -41,8 +44,6 @@ class CohortSink {
   void join() const { side_.main_follows(); }
 
  private:
-  gpu::Update update(std::size_t offset) const;
-
   const CohortChain* chain_;  // null: squares
   float* sum_;
   std::size_t stride_;

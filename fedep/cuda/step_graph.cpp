@@ -23,6 +23,7 @@ StepGraph::StepGraph(const std::function<void()>& enqueue, int times) {
   } catch (...) {
     cudaStreamEndCapture(stream, &graph);
     if (graph != nullptr) cudaGraphDestroy(graph);
+    cudaGetLastError();  // the next call starts clean
     throw;
   }
   check_call(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");

@@ -2,171 +2,21 @@
 // algorithm with every method, clients of unequal size. Laplace and NGVI take the labels that the
 // CPU drew, since a single other label moves more than rounding does; how often labels differ is
 // counted apart.
-
-#include <cmath>
+#include "fedep/sim/cuda_agreement_test.h"
 
 #include <gtest/gtest.h>
 
-#include "fedep/config/resolve.h"
 #include "fedep/cuda/convolution_kernels.h"
 #include "fedep/cuda/device_data.h"
 #include "fedep/cuda/layer_kernels.h"
-#include "fedep/inference/method.h"
-#include "fedep/model/blas.h"
 #include "fedep/model/loss.h"
-#include "fedep/model/registry.h"
-#include "fedep/round/play_round.h"
-#include "fedep/sim/cuda_cohort.h"
 #include "fedep/sim/cuda_evaluation.h"
-#include "fedep/sim/label_tape.h"
-#include "fedep/sim/local_learning.h"
 #include "fedep/sim/scores.h"
-#include "fedep/sim/serial.h"
-#include "fedep/sim/test_images.h"
 
 namespace fedep {
 namespace {
 
 using V = HostVector<float>;
-
-// Visits prepared and finished by the host, inferred by the GPU all together.
-class CohortExecutor final : public Executor {
- public:
-  CohortExecutor(const Population& population, CudaInference& inference, SiteStore* sites)
-      : population_(population), inference_(inference), sites_(sites) {}
-
-  void play(const RoundTask& round, std::span<const ClientTask> clients,
-            const std::function<void(Report)>& deliver) override {
-    std::vector<PreparedVisit> prepared;
-    std::vector<CohortVisit> visits;
-    for (const ClientTask& task : clients) {
-      prepared.push_back(prepare_visit(round, task, population_[task.client], sites_));
-      visits.push_back(
-          {population_[task.client], task.client, to_device(prepared.back().visit.cavity)});
-    }
-    std::vector<VisitNumbers> numbers(visits.size());
-    const auto runs = inference_.infer(round.seed, round.round, round.phase, to_device(round.mean),
-                                       visits, numbers);
-    for (std::size_t i = 0; i < clients.size(); ++i) {
-      prepared[i].numbers.steps = numbers[i].steps;
-      prepared[i].numbers.loss_sum = numbers[i].loss_sum;
-      ClientRun run;
-      if (runs[i].last.size() > 0) run.last = to_host(runs[i].last);
-      for (const DeviceVector& sample : runs[i].samples) run.samples.push_back(to_host(sample));
-      if (runs[i].tilted.size() > 0) run.tilted = to_host(runs[i].tilted);
-      deliver(finish_visit(std::move(prepared[i]), clients[i], run, sites_));
-    }
-  }
-  void settle(const RoundTask& round, std::span<const std::size_t> taken, double scale) override {
-    if (round.phase.stateful()) settle_visits(round, population_, taken, scale, *sites_);
-  }
-
- private:
-  const Population& population_;
-  CudaInference& inference_;
-  SiteStore* sites_;
-};
-
-Recipe recipe_for(const std::string& model, std::string_view algorithm, std::string_view method) {
-  Recipe recipe;
-  recipe.data.name = "synthetic";
-  recipe.model = {.name = model};
-  recipe.client = {.epochs = 3, .batch = 4};
-  recipe.client.optimizer = {.lr = 0.01, .momentum = 0.9};
-  recipe.client.weight_decay = 1e-3;
-  recipe.server.clients_per_round = 5;
-  recipe.server.optimizer = {.lr = 0.5, .momentum = 0.9};
-  PhaseSettings phase{.algorithm = std::string(algorithm), .rounds = 3};
-  InferenceSettings inference{.name = std::string(method), .alpha = 0.5};
-  inference.shrinkage = 1e-3;
-  inference.epochs = 2;
-  inference.samples = 2;
-  inference.initial_scale = 0.5;
-  inference.clip_std = 2;
-  if (!method.empty()) phase.inference = inference;
-  recipe.phases.push_back(phase);
-  return resolved(recipe);
-}
-
-std::unique_ptr<Dataset> data_for(const std::string& model) {
-  const std::vector<std::size_t> sizes{9, 5, 12, 3, 7, 8, 10};
-  if (model == "cnn") return tiny_images({8, 8, 1}, 4, sizes);
-  return tiny_images({16, 16, 3}, 4, sizes);
-}
-
-double distance(std::span<const float> found, std::span<const float> expected) {
-  double gap = 0, norm = 0;
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    const double difference = double(found[i]) - double(expected[i]);
-    gap += difference * difference;
-    norm += double(expected[i]) * double(expected[i]);
-  }
-  return std::sqrt(gap / norm);
-}
-
-struct Ended {
-  ServerState state;
-  std::vector<std::optional<SiteState>> sites;
-  std::vector<RoundNumbers> numbers;
-};
-
-class World {
- public:
-  World(const std::string& model, Recipe recipe)
-      : data_(data_for(model)),
-        recipe_(std::move(recipe)),
-        model_(make_model(recipe_.model, data_->info())),
-        population_(make_population(data_->clients())),
-        phases_(
-            plan_phases(recipe_, [](std::string_view name) { return find_method(name).family; })) {
-    use_one_blas_thread();
-    for (std::size_t k = 0; k < population_.size(); ++k) index_[population_[k].key] = k;
-  }
-
-  Ended on_cpu(LabelTape& tape) {
-    const auto sites = make_memory_store();
-    const auto inference = make_local_learning(*data_, index_, recipe_,
-                                               make_model(recipe_.model, data_->info()), &tape);
-    return play(*make_serial(population_, *inference, sites.get()), *sites);
-  }
-  Ended on_gpu(ProductPrecision precision, const LabelTape* tape) {
-    const auto sites = make_memory_store();
-    const auto inference = make_cuda_inference(*data_, recipe_, precision, tape);
-    CohortExecutor executor(population_, *inference, sites.get());
-    return play(executor, *sites);
-  }
-
-  const Dataset& data() const { return *data_; }
-  const Recipe& recipe() const { return recipe_; }
-  Model& model() { return *model_; }
-
- private:
-  Ended play(Executor& executor, SiteStore& sites) {
-    V initial(model_->size()), noise(model_->size());
-    model_->initialise(1, initial.span());
-    // Logits start at zero, where nothing below them has a gradient.
-    fill_normal({.seed = 5}, noise.span());
-    initial = initial + 0.05f * noise;
-    Ended ended;
-    ended.state =
-        begin_phase(initial_server_state(recipe_.server, initial), phases_[0], 0, population_);
-    for (int round = 0; round < 3; ++round) {
-      ended.numbers.push_back(
-          play_round(ended.state, phases_[0], recipe_.seed, population_, executor));
-    }
-    for (std::size_t k = 0; k < population_.size(); ++k) {
-      ended.sites.push_back(sites.get(population_[k].key));
-    }
-    return ended;
-  }
-
-  std::unique_ptr<Dataset> data_;
-  Recipe recipe_;
-  std::unique_ptr<Model> model_;
-  Population population_;
-  ClientIndex index_;
-  std::vector<Phase> phases_;
-};
 
 struct Setting {
   std::string model, algorithm, method;
@@ -236,12 +86,6 @@ class CudaAgreement : public testing::TestWithParam<Setting> {
     if (const std::string why = device_problem(); !why.empty()) GTEST_SKIP() << why;
   }
 };
-
-void expect_close(const Message& found, const Message& expected, double tolerance) {
-  ASSERT_EQ(found.family(), expected.family());
-  EXPECT_LE(distance(found.eta().span(), expected.eta().span()), tolerance) << "eta";
-  EXPECT_LE(distance(found.lambda_span(), expected.lambda_span()), tolerance) << "lambda";
-}
 
 TEST_P(CudaAgreement, ThreeRoundsEndWhereTheCpuEnds) {
   World world(GetParam().model, recipe_of(GetParam()));

@@ -46,6 +46,12 @@ std::string cuda_text(ProductPrecision precision) {
                      precision == ProductPrecision::tf32 ? "tf32" : "float32");
 }
 
+std::string cuda_remark(const Recipe& recipe) {
+  if (recipe.model.name != "torchscript") return "";
+  return "model torchscript runs one client at a time on the GPU, the slower path: cnn, linear, "
+         "resnet18 and resnet_small run all clients of a round at once";
+}
+
 void check_cuda_run(const Recipe& recipe, const Task& task) {
   if (const std::string why = device_problem(); !why.empty()) throw InputError(why);
   const Dataset* data = task.data();
@@ -54,6 +60,8 @@ void check_cuda_run(const Recipe& recipe, const Task& task) {
         fmt::format("data {} must run on the CPU, but the device is cuda", recipe.data.name));
   }
   check_cohort_model(recipe.model, data->info());
+  // Whether a module can run there only shows when it does.
+  if (recipe.model.name == "torchscript") make_cohort_model(recipe.model, data->info(), {});
 }
 
 std::unique_ptr<CudaRun> make_cuda_run(const Recipe& recipe, const Task& task, SiteStore& home,

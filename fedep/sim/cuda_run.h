@@ -35,6 +35,8 @@ class CudaRun {
 std::string cuda_problem();
 // "cuda NVIDIA H200 (tf32)"
 std::string cuda_text(ProductPrecision precision);
+// Empty, or one line for the log: why this recipe's clients run more slowly than others do.
+std::string cuda_remark(const Recipe& recipe);
 // "tf32", "float32"; throws InputError for others.
 ProductPrecision find_precision(std::string_view name);
 

@@ -8,6 +8,8 @@ std::string cuda_problem() { return "this build has no CUDA: configure with -DFE
 
 std::string cuda_text(ProductPrecision) { throw InputError(cuda_problem()); }
 
+std::string cuda_remark(const Recipe&) { return ""; }
+
 void check_cuda_run(const Recipe&, const Task&) { throw InputError(cuda_problem()); }
 
 std::unique_ptr<CudaRun> make_cuda_run(const Recipe&, const Task&, SiteStore&, ProductPrecision) {
