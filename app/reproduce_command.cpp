@@ -19,6 +19,7 @@
 #include "app/interrupt.h"
 #include "app/paper_tables.h"
 #include "app/report_command.h"
+#include "app/reproduce_plan.h"
 #include "app/results.h"
 #include "app/run_recipe.h"
 #include "app/table_metrics.h"
@@ -26,7 +27,6 @@
 #include "app/whole_number.h"
 #include "fedep/config/read_recipe.h"
 #include "fedep/message/error.h"
-#include "fedep/message/nearest.h"
 #include "fedep/round/durable_file.h"
 
 namespace fedep {
@@ -35,110 +35,17 @@ namespace {
 namespace fs = std::filesystem;
 
 struct ReproduceOptions {
-  std::string table;
-  std::vector<std::string> rows;
-  std::vector<std::uint64_t> seeds;  // none: each recipe's own
-  std::optional<std::int64_t> rounds;
+  PlanOptions plan;
   std::string device = "cpu";
   std::string precision = "tf32";
   std::size_t threads = 1;
   std::string data;
-  std::string recipes = "recipe";
-  std::string out;
   std::string results;
   std::string readme;
   std::string report;
+  std::string burn_in;  // empty: beside the runs
+  bool no_shared_burn_in = false;
 };
-
-// A row, played with one seed.
-struct Plan {
-  Recipe recipe;
-  fs::path out;
-  bool shortened = false;
-};
-
-std::vector<std::string_view> views(const std::vector<std::string>& texts) {
-  return {texts.begin(), texts.end()};
-}
-
-bool holds(const std::vector<std::string>& texts, std::string_view text) {
-  return std::find(texts.begin(), texts.end(), text) != texts.end();
-}
-
-std::vector<fs::path> recipe_files(const fs::path& folder) {
-  if (!fs::is_directory(folder)) {
-    throw InputError(
-        fmt::format("{}: folder with recipes must exist, but does not; name it with --recipes",
-                    folder.string()));
-  }
-  std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.path().extension() == ".toml") files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
-// The recipes of a table. Table 5 is read off Table 2's runs, so it has none of its own.
-std::vector<Recipe> recipes_of(const ReproduceOptions& options) {
-  std::vector<Recipe> own, shared;
-  std::vector<std::string> tables;
-  const PaperTable* table = find_paper_table(options.table);
-  for (const fs::path& file : recipe_files(options.recipes)) {
-    const Recipe recipe = read_recipe(file);
-    if (recipe.table.empty()) continue;
-    if (recipe.row.empty()) {
-      throw InputError(
-          fmt::format("{}: a recipe with a table needs a row too, but has none", file.string()));
-    }
-    if (!holds(tables, recipe.table)) tables.push_back(recipe.table);
-    const bool is_own = recipe.table == options.table;
-    if (!is_own && (table == nullptr || recipe.table != table->runs_of)) continue;
-    std::vector<Recipe>& list = is_own ? own : shared;
-    for (const Recipe& other : list) {
-      if (other.row != recipe.row) continue;
-      throw InputError(fmt::format("{}: row {} of {} must be in one recipe, but is in another too",
-                                   file.string(), shown(recipe.row), shown(recipe.table)));
-    }
-    list.push_back(recipe);
-  }
-  if (!own.empty()) return own;
-  if (!shared.empty()) return shared;
-  if (const auto command = shown_elsewhere(options.table); !command.empty()) {
-    throw InputError(fmt::format("{} has no recipes: it is shown by {}", options.table, command));
-  }
-  throw InputError(unknown_name("table", options.table, views(tables)));
-}
-
-std::vector<Plan> plan_of(const ReproduceOptions& options) {
-  std::vector<Plan> plans;
-  std::vector<std::string> rows;
-  for (const Recipe& recipe : recipes_of(options)) {
-    rows.push_back(recipe.row);
-    if (!options.rows.empty() && !holds(options.rows, recipe.row)) continue;
-    const std::vector<std::uint64_t> own_seed{recipe.seed};
-    for (const std::uint64_t seed : options.seeds.empty() ? own_seed : options.seeds) {
-      Plan plan{.recipe = recipe, .out = {}};
-      plan.recipe.seed = seed;
-      std::string name = fmt::format("{}-seed{}", recipe.row, seed);
-      if (options.rounds && *options.rounds < rounds_of(recipe)) {
-        plan.shortened = true;
-        plan.recipe = shortened(plan.recipe, *options.rounds);
-        name += fmt::format("-{}rounds", *options.rounds);
-      }
-      const fs::path folder =
-          options.out.empty() ? fs::path("run") / recipe.table : fs::path(options.out);
-      plan.out = folder / name;
-      plans.push_back(std::move(plan));
-    }
-  }
-  for (const std::string& row : options.rows) {
-    if (!holds(rows, row)) {
-      throw InputError(unknown_name("row of " + options.table, row, views(rows)));
-    }
-  }
-  return plans;
-}
 
 bool is_begun(const Plan& plan) { return fs::exists(plan.out / "recipe.toml"); }
 
@@ -156,21 +63,30 @@ std::string date_of(const fs::path& log) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time_t(seconds.count())));
 }
 
+// Tables share it too, where their runs are not put elsewhere.
+fs::path burn_in_folder(const ReproduceOptions& options) {
+  if (options.no_shared_burn_in) return {};
+  if (!options.burn_in.empty()) return options.burn_in;
+  return (options.plan.out.empty() ? fs::path("run") : fs::path(options.plan.out)) / "burn-in";
+}
+
 RunRecipeOptions run_options(const ReproduceOptions& options, const Plan& plan) {
   return {.out = plan.out,
           .data = data_folder(options.data),
           .threads = options.threads,
           .resume = is_begun(plan),
           .device = options.device,
-          .precision = options.precision};
+          .precision = options.precision,
+          .burn_in = burn_in_folder(options),
+          .keep_after = plan.keep_after};
 }
 
 Result result_of(const ReproduceOptions& options, const Plan& plan, bool played_now) {
   const fs::path path = plan.out / "log.jsonl";
   const std::vector<Json> log = read_log(path);
   const RunSummary summary = summary_of(log);
-  const PaperTable* table = find_paper_table(options.table);
-  return {.table = options.table,
+  const PaperTable* table = find_paper_table(options.plan.table);
+  return {.table = options.plan.table,
           .row = plan.recipe.row,
           .seed = plan.recipe.seed,
           .rounds = summary.rounds,
@@ -190,7 +106,7 @@ bool has_line(const std::vector<Result>& results, const Result& result) {
 }
 
 fs::path results_file(const ReproduceOptions& options) {
-  return options.results.empty() ? fs::path(options.recipes) / "results.jsonl"
+  return options.results.empty() ? fs::path(options.plan.recipes) / "results.jsonl"
                                  : fs::path(options.results);
 }
 
@@ -211,13 +127,13 @@ void keep(const ReproduceOptions& options, const Plan& plan, const Result& resul
 int run_plans(const ReproduceOptions& options) {
   check_device(options.device, options.precision);
   read_results(results_file(options));  // to refuse a bad file before days of work
-  const std::vector<Plan> plans = plan_of(options);
+  const std::vector<Plan> plans = plan_of(options.plan);
   std::vector<Result> results;
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const Plan& plan = plans[i];
     const bool finished = is_finished(plan);
     fmt::print(stderr, "[{}/{}] {} {}, seed {}, {} rounds: {}\n", i + 1, plans.size(),
-               options.table, plan.recipe.row, plan.recipe.seed, rounds_of(plan.recipe),
+               options.plan.table, plan.recipe.row, plan.recipe.seed, rounds_of(plan.recipe),
                finished ? "finished already" : plan.out.string());
     if (!finished) {
       if (interrupt_requested()) return 130;  // in the last round of the run before
@@ -230,7 +146,7 @@ int run_plans(const ReproduceOptions& options) {
     results.push_back(result_of(options, plan, !finished));
     keep(options, plan, results.back(), !finished);
   }
-  fmt::print("{}", comparison(options.table, results, true));
+  fmt::print("{}", comparison(options.plan.table, results, true));
   if (!options.report.empty()) {
     ReportRequest request{.runs = {}, .out = options.report};
     for (const Plan& plan : plans) request.runs.push_back(plan.out);
@@ -267,11 +183,11 @@ void write_readme(const ReproduceOptions& options) {
 }
 
 int reproduce(const ReproduceOptions& options) {
-  if (options.table.empty() && options.readme.empty()) {
+  if (options.plan.table.empty() && options.readme.empty()) {
     throw InputError("reproduce: a table such as table2 must be named, but none is");
   }
   int exit_code = 0;
-  if (!options.table.empty()) exit_code = run_plans(options);
+  if (!options.plan.table.empty()) exit_code = run_plans(options);
   if (exit_code == 0 && !options.readme.empty()) write_readme(options);
   return exit_code;
 }
@@ -282,13 +198,16 @@ void add_reproduce_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ReproduceOptions>();
   CLI::App* command = app.add_subcommand(
       "reproduce", "run a table of the paper and print paper | ours | difference");
-  command->add_option("table", options->table, "table2, figure4, …: recipes whose `table` it is");
-  command->add_option("--rows", options->rows, "only these rows, separated by commas")
+  command->add_option("table", options->plan.table,
+                      "table2, figure4, …: recipes whose `table` it is");
+  command->add_option("--rows", options->plan.rows, "only these rows, separated by commas")
       ->delimiter(',');
-  command->add_option("--seeds", options->seeds, "separated by commas; default each recipe's own")
+  command
+      ->add_option("--seeds", options->plan.seeds, "separated by commas; default each recipe's own")
       ->delimiter(',')
       ->check(whole_number(0));
-  command->add_option("--rounds", options->rounds, "only the first so many rounds, for a trial")
+  command
+      ->add_option("--rounds", options->plan.rounds, "only the first so many rounds, for a trial")
       ->check(whole_number(1));
   command->add_option("--device", options->device, "where clients run: cpu or cuda");
   command->add_option("--precision", options->precision,
@@ -296,8 +215,14 @@ void add_reproduce_command(CLI::App& app, int& exit_code) {
   command->add_option("--threads", options->threads, "clients in parallel")
       ->check(whole_number(1, 1024));
   command->add_option("--data", options->data, "folder with data sets; default $FEDEP_DATA");
-  command->add_option("--recipes", options->recipes, "folder with recipes; default recipe");
-  command->add_option("--out", options->out, "folder of the run directories; default run/<table>");
+  command->add_option("--recipes", options->plan.recipes, "folder with recipes; default recipe");
+  command->add_option("--out", options->plan.out,
+                      "folder of the run directories; default run/<table>");
+  command->add_option("--burn-in", options->burn_in,
+                      "folder of the burn-in rounds that rows share; default burn-in in --out's "
+                      "folder, or run/burn-in");
+  command->add_flag("--no-shared-burn-in", options->no_shared_burn_in,
+                    "every row plays all of its rounds itself");
   command->add_option("--results", options->results,
                       "file that finished runs are added to; default results.jsonl beside the "
                       "recipes, for runs of full length");

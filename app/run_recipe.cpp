@@ -17,11 +17,14 @@
 #include "app/evaluation_file.h"
 #include "app/interrupt.h"
 #include "app/progress.h"
+#include "app/table_metrics.h"
 #include "app/version.h"
 #include "fedep/config/write_recipe.h"
+#include "fedep/data/fingerprint.h"
 #include "fedep/message/check.h"
 #include "fedep/message/nearest.h"
 #include "fedep/optim/optimizer.h"
+#include "fedep/round/burn_in.h"
 #include "fedep/round/durable_file.h"
 #include "fedep/round/tensorboard.h"
 #include "fedep/sim/cuda_run.h"
@@ -45,21 +48,47 @@ class Events {
   explicit Events(std::filesystem::path directory) : directory_(std::move(directory)) {}
 
   void write(const RoundReport& report) {
-    const std::int64_t step = report.round + 1;  // completed rounds
-    const double now = unix_seconds();
-    if (!file_) file_.emplace(directory_, step, now);
     Metrics scalars = report.metrics;
     if (report.numbers.steps > 0) {
       scalars.emplace_back("train_loss", report.numbers.loss_sum / double(report.numbers.steps));
     }
     scalars.emplace_back("seconds", report.seconds);
-    file_->write(step, now, scalars);
+    write(report.round, scalars);
+  }
+
+  // Rounds that were played elsewhere, as their log has them.
+  void write(std::span<const Json> rounds) {
+    for (const Json& line : rounds) {
+      Metrics scalars = last_metrics({&line, 1});
+      for (const char* const name : {"train_loss", "seconds"}) {
+        if (line[name].is_number()) scalars.emplace_back(name, line[name].get<double>());
+      }
+      write(line["round"].get<std::int64_t>(), scalars);
+    }
   }
 
  private:
+  void write(std::int64_t round, const Metrics& scalars) {
+    const std::int64_t step = round + 1;  // completed rounds
+    const double now = unix_seconds();
+    if (!file_) file_.emplace(directory_, step, now);
+    file_->write(step, now, scalars);
+  }
+
   std::filesystem::path directory_;
   std::optional<EventFile> file_;
 };
+
+// What a round's bits depend on beside the recipe, in lines. Threads are not part of it.
+std::string origin_of(const Recipe& recipe, const Task& task, const RunRecipeOptions& options) {
+  const std::uint64_t data = task.data() != nullptr ? fingerprint(*task.data()) : 0;
+  const std::uint64_t model = std::filesystem::is_regular_file(recipe.model.path)
+                                  ? fingerprint(read_file(recipe.model.path))
+                                  : 0;
+  return fmt::format("fedep {}, {}\ndevice {}\ndata {:016x}\nmodel {:016x}\n", version_text(),
+                     build_text(), options.device == "cuda" ? device_text(options) : machine_text(),
+                     data, model);
+}
 
 }  // namespace
 
@@ -124,10 +153,23 @@ RunResult run_recipe(const Recipe& recipe, const RunRecipeOptions& options) {
     header["remark"] = remark;
     fmt::print(stderr, "{}\n", remark);
   }
+  std::optional<SharedBurnIn> burn_in;
+  bool resume = options.resume;
+  if (!options.burn_in.empty()) {
+    burn_in.emplace(options.burn_in, recipe, origin_of(recipe, *task, options), task->layout(),
+                    [](std::string_view line) { fmt::print(stderr, "{}\n", line); });
+    const std::vector<Json> rounds = burn_in->adopt(directory, header);
+    events.write(rounds);
+    resume |= !rounds.empty();
+    hooks.keep_after = options.keep_after;
+    hooks.keep = [&](const ServerState& state, const Phase& phase) {
+      burn_in->keep(state, phase, directory.log());
+    };
+  }
   catch_interrupts();
   RunResult result =
       play_run({recipe, phases, task->population(), task->layout(), *executor, sites, &directory},
-               task->initial_weights(), header, hooks, options.resume);
+               task->initial_weights(), header, hooks, resume);
   const Reliability reliability = cuda ? cuda->reliability() : task->reliability();
   if (result.end == RunEnd::done && !reliability.point.empty()) {
     write_evaluation(directory.path() / "evaluation.json",

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "fedep/config/recipe.h"
 #include "fedep/round/run.h"
@@ -25,6 +26,10 @@ struct RunRecipeOptions {
   bool resume = false;  // the run that is in `out`
   std::string device = "cpu";
   std::string precision = "tf32";  // of products on a GPU
+  // Where rounds that rows have in common are kept (round/burn_in.h), empty: nowhere; and after
+  // which rounds.
+  std::filesystem::path burn_in = {};
+  std::vector<std::int64_t> keep_after = {};
 };
 
 RunResult run_recipe(const Recipe& recipe, const RunRecipeOptions& options);

@@ -155,6 +155,10 @@ RunResult play_run(const RunParts& parts, HostVector<float> initial, const Json&
       log->write(
           round_line(report.round, report.phase, report.numbers, report.seconds, report.metrics));
     }
+    if (hooks.keep && std::ranges::count(hooks.keep_after, state.round) > 0) {
+      bring_home();
+      hooks.keep(state, phase);
+    }
     if (stop || due(parts.recipe.checkpoint.every, state.round, rounds) ||
         keeper.due_at_end_of(phase, state.round)) {
       bring_home();

@@ -44,6 +44,10 @@ struct RunHooks {
   // anybody here reads its messages. Both or neither.
   std::function<RoundNumbers(ServerState&, const Phase&)> play = {};
   std::function<void(ServerState&)> bring_home = {};
+  // After so many rounds `keep` gets the state, brought home, and the phase it belongs to; the
+  // round is in the log by then.
+  std::vector<std::int64_t> keep_after = {};
+  std::function<void(const ServerState&, const Phase&)> keep = {};
 };
 
 // Everything the rounds need; what is referred to must outlive the run.

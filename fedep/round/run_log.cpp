@@ -17,8 +17,11 @@ void replace_text(const std::filesystem::path& path, const std::vector<Json>& li
 
 }  // namespace
 
-RunLog RunLog::create(const std::filesystem::path& path, const Json& header) {
-  replace_text(path, {header});
+RunLog RunLog::create(const std::filesystem::path& path, const Json& header,
+                      std::span<const Json> rounds) {
+  std::vector<Json> lines{header};
+  lines.insert(lines.end(), rounds.begin(), rounds.end());
+  replace_text(path, lines);
   return RunLog(path);
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,7 +27,9 @@ using Metrics = std::vector<std::pair<std::string, double>>;
 
 class RunLog {
  public:
-  static RunLog create(const std::filesystem::path& path, const Json& header);
+  // `rounds`: lines of rounds that were played elsewhere.
+  static RunLog create(const std::filesystem::path& path, const Json& header,
+                       std::span<const Json> rounds = {});
   // Keeps the first line and those of rounds before `round`; the rest will be played again.
   // Throws InputError if the log has no header or lacks one of those rounds.
   static RunLog reopen(const std::filesystem::path& path, std::int64_t round);

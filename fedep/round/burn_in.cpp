@@ -1,0 +1,208 @@
+#include "fedep/round/burn_in.h"
+
+#include <algorithm>
+#include <charconv>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#define XXH_INLINE_ALL
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include "fedep/algorithm/algorithm.h"
+#include "fedep/config/write_recipe.h"
+#include "fedep/message/error.h"
+#include "fedep/optim/optimizer.h"
+#include "fedep/round/checkpoint.h"
+#include "fedep/round/durable_file.h"
+
+namespace fedep {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kState = ".safetensors";
+constexpr std::string_view kRounds = ".jsonl";
+
+std::string hash_of(std::string_view text) {
+  return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
+}
+
+// The lines of rounds [0, rounds), of which each must be there.
+std::vector<Json> first_rounds(std::vector<Json> lines, std::int64_t rounds, const fs::path& path) {
+  std::vector<Json> kept;
+  for (Json& line : lines) {
+    if (line.value("kind", "") != "round") continue;
+    if (std::int64_t(kept.size()) == rounds) break;
+    if (!line.contains("round") || line["round"] != kept.size()) break;
+    kept.push_back(std::move(line));
+  }
+  if (std::int64_t(kept.size()) != rounds) {
+    throw InputError(fmt::format("{}: file must hold rounds 0 to {} in turn, but holds {} of them",
+                                 path.string(), rounds - 1, kept.size()));
+  }
+  return kept;
+}
+
+std::string text_of(std::span<const Json> lines) {
+  std::string text;
+  for (const Json& line : lines) text += line.dump() + "\n";
+  return text;
+}
+
+// {"kind":"burn_in","rounds":401,"xxh3":"…"}, the checksum of all that follows; then the rounds.
+std::string first_line(std::int64_t rounds, std::string_view text) {
+  return Json{{"kind", "burn_in"}, {"rounds", rounds}, {"xxh3", hash_of(text)}}.dump();
+}
+
+void write_rounds(const fs::path& path, std::span<const Json> rounds) {
+  const std::string text = text_of(rounds);
+  const std::string all = first_line(std::int64_t(rounds.size()), text) + "\n" + text;
+  replace_file(path, std::as_bytes(std::span(all)));
+}
+
+std::vector<Json> read_rounds(const fs::path& path, std::int64_t rounds) {
+  const std::vector<std::byte> bytes = read_file(path);
+  const std::string_view all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::size_t end = std::min(all.find('\n'), all.size());
+  const std::string_view text = all.substr(std::min(end + 1, all.size()));
+  if (all.substr(0, end) != first_line(rounds, text)) {
+    throw InputError(
+        fmt::format("{}: first line must have the number and the checksum of {} rounds, but has "
+                    "not",
+                    path.string(), rounds));
+  }
+  return first_rounds(read_log(path), rounds, path);
+}
+
+}  // namespace
+
+std::optional<Recipe> burn_in_of(const Recipe& recipe, std::int64_t rounds) {
+  if (recipe.phases.empty() || recipe.phases[0].rounds < rounds) return std::nullopt;
+  Recipe first = recipe;
+  first.table.clear();
+  first.row.clear();
+  first.checkpoint = {};
+  first.phases.resize(1);
+  PhaseSettings& phase = first.phases[0];
+  phase.rounds = int(rounds);
+  const Algorithm& algorithm = find_algorithm(phase.algorithm);
+  if (phase.cavity.value_or(algorithm.cavity) == CavityKind::own_factor) return std::nullopt;
+  first.server.factor_optimizer = first.server.optimizer;  // nobody has a factor
+  if (algorithm.point_estimate) {                          // so there are no draws to average
+    first.evaluate.samples = 0;
+    first.evaluate.marginal_every = 0;
+  }
+  return first;
+}
+
+SharedBurnIn::SharedBurnIn(fs::path folder, const Recipe& recipe, std::string origin,
+                           const Layout& layout, std::function<void(std::string_view)> tell)
+    : folder_(std::move(folder)),
+      recipe_(recipe),
+      origin_(std::move(origin)),
+      layout_(layout),
+      tell_(std::move(tell)),
+      hash_(hash_of(depends_on(0))) {}
+
+bool SharedBurnIn::can_share(std::int64_t rounds) const {
+  std::int64_t all = 0;
+  for (const PhaseSettings& phase : recipe_.phases) all += phase.rounds;
+  // A run's last round is scored in its own way.
+  return rounds > 0 && rounds < all && burn_in_of(recipe_, rounds).has_value();
+}
+
+// A recipe with the origin as comments, so that the checkpoint's recipe can be read as one.
+std::string SharedBurnIn::depends_on(std::int64_t rounds) const {
+  const std::optional<Recipe> first = burn_in_of(recipe_, rounds);
+  if (!first) return {};
+  std::string text;
+  for (std::string_view rest = origin_; !rest.empty();) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    text += fmt::format("# {}\n", rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return text + to_toml(*first);
+}
+
+fs::path SharedBurnIn::file(std::int64_t rounds, std::string_view suffix) const {
+  return folder_ / fmt::format("{}-{}{}", hash_, rounds, suffix);
+}
+
+// Those this recipe can begin with, the latest first.
+std::vector<std::int64_t> SharedBurnIn::kept_rounds() const {
+  std::vector<std::int64_t> rounds;
+  std::error_code none;  // a folder that is not there has nothing
+  for (const auto& entry : fs::directory_iterator(folder_, none)) {
+    const std::string name = entry.path().filename().string();
+    const std::string prefix = hash_ + "-";
+    if (!name.starts_with(prefix) || !name.ends_with(kState)) continue;
+    std::int64_t round = 0;
+    const char* const end = name.data() + name.size() - kState.size();
+    const auto [stopped, failure] = std::from_chars(name.data() + prefix.size(), end, round);
+    if (failure == std::errc() && stopped == end && can_share(round)) rounds.push_back(round);
+  }
+  std::sort(rounds.rbegin(), rounds.rend());
+  return rounds;
+}
+
+SharedBurnIn::Kept SharedBurnIn::read(std::int64_t rounds) const {
+  const fs::path path = file(rounds, kState);
+  Checkpoint checkpoint = read_checkpoint(path, layout_);
+  if (checkpoint.recipe != depends_on(rounds)) {
+    throw InputError(fmt::format(
+        "{}: recipe, data, program and device must be this run's, but differ", path.string()));
+  }
+  if (checkpoint.state.round != rounds || checkpoint.state.phase != 0) {
+    throw InputError(
+        fmt::format("{}: state must be the one after {} rounds of the first phase, but is the one "
+                    "after {} of phase {}",
+                    path.string(), rounds, checkpoint.state.round, checkpoint.state.phase));
+  }
+  return {.state = std::move(checkpoint.state),
+          .slots = std::move(checkpoint.slots),
+          .rounds = read_rounds(file(rounds, kRounds), rounds)};
+}
+
+std::vector<Json> SharedBurnIn::adopt(const RunDirectory& directory, const Json& header) const {
+  const std::vector<std::int64_t> own = directory.checkpoints();
+  for (const std::int64_t rounds : kept_rounds()) {
+    if (!own.empty() && own.back() >= rounds) break;
+    try {
+      Kept kept = read(rounds);
+      Json first_line = header;
+      first_line["shared_rounds"] = rounds;
+      // The log first: a checkpoint needs its rounds there, a log without one is begun anew.
+      RunLog::create(directory.log(), first_line, kept.rounds);
+      write_checkpoint(directory.checkpoint(rounds),
+                       {std::move(kept.state), {}, to_toml(recipe_), std::move(kept.slots)},
+                       layout_);
+      tell_(fmt::format("the first {} rounds are those of {}", rounds,
+                        file(rounds, kState).string()));
+      return std::move(kept.rounds);
+    } catch (const InputError& error) {
+      tell_(fmt::format("{}; not used, these rounds are played again", error.what()));
+    }
+  }
+  return {};
+}
+
+void SharedBurnIn::keep(const ServerState& state, const Phase& phase, const fs::path& log) const {
+  if (state.phase != 0 || !can_share(state.round)) return;
+  const auto slots = find_optimizer(phase.server_optimizer.name).slots(phase.server_optimizer);
+  try {
+    const std::vector<Json> rounds = first_rounds(read_log(log), state.round, log);
+    fs::create_directories(folder_);
+    write_rounds(file(state.round, kRounds), rounds);
+    write_checkpoint(file(state.round, kState),
+                     {state, {}, depends_on(state.round), {slots.begin(), slots.end()}}, layout_);
+  } catch (const RunError& error) {
+    tell_(fmt::format("{}; other rows will play these rounds again", error.what()));
+  } catch (const fs::filesystem_error& error) {
+    tell_(fmt::format("{}: cannot make directory: {}; other rows will play these rounds again",
+                      folder_.string(), error.code().message()));
+  }
+}
+
+}  // namespace fedep
