@@ -12,7 +12,7 @@
 #include "fedep/config/read_recipe.h"
 #include "fedep/data/registry.h"
 #include "fedep/message/error.h"
-#include "fedep/message/nearest.h"
+#include "fedep/sim/cuda_run.h"
 
 namespace fedep {
 namespace {
@@ -23,13 +23,13 @@ struct BenchOptions {
   std::string recipe;
   std::string data;
   std::string device = "cpu";
+  std::string precision = "tf32";
   std::vector<std::string> overrides;
   std::vector<int> clients;
   int rounds = 3;
   int warm_up = 1;
   bool json = false;
   bool no_evaluation = false;
-  bool exact = false;
 };
 
 struct Derived {
@@ -75,10 +75,7 @@ double mean_batch(const Dataset& data, const ClientSettings& settings) {
 }
 
 int bench_round(const BenchOptions& options) {
-  if (options.device != "cpu" && options.device != "cuda") {
-    const std::vector<std::string_view> known{"cpu", "cuda"};
-    throw InputError(unknown_name("device", options.device, known));
-  }
+  check_device(options.device, options.precision);
   Recipe recipe = read_recipe(options.recipe, options.overrides);
   if (recipe.data.name == "toy") {
     throw InputError("bench round: data must have examples to learn from, but is toy");
@@ -99,7 +96,7 @@ int bench_round(const BenchOptions& options) {
                    .warm_up = options.warm_up,
                    .rounds = options.rounds,
                    .evaluate = !options.no_evaluation,
-                   .exact = options.exact};
+                   .precision = find_precision(options.precision)};
     plan.recipe.server.clients_per_round = clients;
     rows.push_back({options.device == "cuda" ? bench_rounds_on_gpu(*data, plan)
                                              : bench_rounds_on_cpu(*data, plan),
@@ -182,6 +179,8 @@ void add_bench_command(CLI::App& app, int& exit_code) {
   command->add_option("recipe", options->recipe, "recipe file (TOML)")->required();
   command->add_option("--data", options->data, "folder with data sets; default $FEDEP_DATA");
   command->add_option("--device", options->device, "where clients run: cpu or cuda");
+  command->add_option("--precision", options->precision,
+                      "products on a GPU: tf32, or float32 for agreement with the CPU");
   command->add_option("--set", options->overrides, "section.key=value instead of the recipe's")
       ->take_all();
   command
@@ -192,7 +191,6 @@ void add_bench_command(CLI::App& app, int& exit_code) {
   command->add_option("--warm-up", options->warm_up, "rounds before those")
       ->check(whole_number(0, 100000));
   command->add_flag("--no-evaluation", options->no_evaluation, "do not score");
-  command->add_flag("--exact", options->exact, "float32 products on the GPU, not TF32");
   command->add_flag("--json", options->json, "print a line of JSON for each row");
   command->callback([options, &exit_code] { exit_code = bench_round(*options); });
 }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "fedep/config/recipe.h"
+#include "fedep/cuda/cohort_model.h"
 #include "fedep/data/dataset.h"
 
 namespace fedep {
@@ -16,7 +17,7 @@ struct BenchPlan {
   int warm_up = 1;  // rounds before the clock starts
   int rounds = 3;   // that are timed
   bool evaluate = true;
-  bool exact = false;  // products as exact as float, not TF32; GPU only
+  ProductPrecision precision = ProductPrecision::tf32;  // on a GPU
 };
 
 // Seconds and counts over all timed rounds.

@@ -23,8 +23,7 @@ double now() {
 RoundTimes bench_rounds_on_gpu(const Dataset& data, const BenchPlan& plan) {
   if (const std::string why = device_problem(); !why.empty()) throw InputError(why);
   const Recipe& recipe = plan.recipe;
-  const ProductPrecision precision =
-      plan.exact ? ProductPrecision::float32 : ProductPrecision::tf32;
+  const ProductPrecision precision = plan.precision;
   RoundTimes times{.device = device_name()};
   times.copy_rate = measured_copy_rate();
   times.product_rate = nominal_tf32_rate();

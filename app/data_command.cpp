@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "app/import_command.h"
 #include "app/run_recipe.h"
 #include "fedep/config/read_recipe.h"
 #include "fedep/data/registry.h"
@@ -145,7 +146,7 @@ std::string description_json(const DatasetDescription& d) {
 
 void add_data_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<DescribeOptions>();
-  CLI::App* data = app.add_subcommand("data", "look at data sets");
+  CLI::App* data = app.add_subcommand("data", "look at data sets, cut them, make them up");
   data->require_subcommand(1);
   CLI::App* command =
       data->add_subcommand("describe", "clients, examples per client, model size (Table 1)");
@@ -155,6 +156,8 @@ void add_data_command(CLI::App& app, int& exit_code) {
       ->take_all();
   command->add_flag("--json", options->json, "print one line of JSON");
   command->callback([options, &exit_code] { exit_code = describe_command(*options); });
+  add_import_command(*data, exit_code);
+  add_synth_command(*data, exit_code);
 }
 
 }  // namespace fedep

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Tables from end to end: `fedep reproduce` on a folder of tiny recipes, results.jsonl, the README made of it,
-TensorBoard's event files, `fedep data describe` and `fedep list`.
+TensorBoard's event files, `fedep data describe` and `import`, `fedep bench` and `fedep list`.
 
     cli_step2_test.py PROGRAM
 """
@@ -344,13 +344,43 @@ class Describe(TablesTest):
         self.refused(PROGRAM.run("data"), "data")
 
 
+class Import(TablesTest):
+    def test_cuts_a_recipes_data_for_other_runs(self):
+        self.recipe("trial", "fed_avg")
+        recipe = self.recipes / "trial_fed_avg.toml"
+        done = PROGRAM.run("data", "import", recipe, "--out", "shards", cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('name = "shards"', done.stdout)
+        manifest = json.loads((self.folder / "shards" / "manifest.json").read_text())
+        self.assertEqual(manifest["clients"], 6)
+        self.assertEqual(sum(shard["train"] for shard in manifest["shards"]), manifest["train"])
+        again = ["--set", "data.name=shards", "--set", f"data.path={self.folder / 'shards'}"]
+        printed = [
+            PROGRAM.run("run", recipe, *more, cwd=self.folder).stdout
+            for more in (["--out", "one"], ["--out", "two", *again])
+        ]
+        self.assertIn("accuracy", printed[0])
+        self.assertEqual(printed[0], printed[1])
+        self.refused(PROGRAM.run("data", "import", recipe, "--out", "shards", cwd=self.folder), "shards", "empty")
+
+
+class Bench(TablesTest):
+    def test_takes_the_precision_as_runs_do(self):
+        self.recipe("trial", "fed_avg")
+        recipe = self.recipes / "trial_fed_avg.toml"
+        done = PROGRAM.run("bench", "round", recipe, "--rounds", 1, "--precision", "float32")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.refused(PROGRAM.run("bench", "round", recipe, "--precision", "half"), "unknown precision half")
+        self.refused(PROGRAM.run("bench", "round", recipe, "--device", "gpu"), "unknown device gpu")
+
+
 class Lists(unittest.TestCase):
     def test_show_every_registry(self):
         text = PROGRAM.run("list").stdout
         self.assertEqual(
             re.findall(r"^\w+$", text, re.M), ["algorithms", "inference", "models", "data", "partitions", "optimizers"]
         )
-        for name in ("ngvi", "resnet18", "cifar100_pca", "toy", "pachinko", "yogi"):
+        for name in ("ngvi", "resnet18", "cifar100_pca", "toy", "shards", "pachinko", "yogi"):
             self.assertRegex(text, rf"(?m)^  {name} +\S")
 
 

@@ -54,6 +54,8 @@ void list_fields(Fields& f, DataSettings& s) {
   f("features", s.features);
   f("categories", s.categories);
   f("missing", s.missing);
+  f("test_column", s.test_column);
+  f("scale", s.scale);
 }
 
 template <class Fields>

@@ -50,6 +50,8 @@ struct DataSettings {
   std::string features = {};            // columns to learn from; none: all others
   std::string categories = {};          // those of them whose values are names, not numbers
   std::string missing = {};             // values that stand for a missing one; none: empty, ?, NA
+  std::string test_column = {};         // train or test; none: test_fraction is drawn
+  bool scale = true;                    // columns to mean 0 and deviation 1 over all clients
 
   bool operator==(const DataSettings&) const = default;
 };

@@ -128,7 +128,8 @@ TEST(WriteRecipe, HasEveryKeyItEverHad) {
                                              "client_column", "label_column",
                                              "label",         "label_positive",
                                              "features",      "categories",
-                                             "missing"}));
+                                             "missing",       "test_column",
+                                             "scale"}));
   EXPECT_EQ(names_of<ModelSettings>(), (Names{"name", "norm", "initial_scale", "path"}));
   EXPECT_EQ(names_of<ClientSettings>(), (Names{"epochs", "batch", "remainder", "weight_decay",
                                                "loss_times_batch", "optimizer"}));

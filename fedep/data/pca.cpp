@@ -192,6 +192,16 @@ PcaProjection::PcaProjection(const Pca& pca)
   }
 }
 
+PcaProjection::PcaProjection(std::size_t features, std::vector<float> panels,
+                             std::vector<float> offset)
+    : features_(features),
+      components_(offset.size()),
+      panels_(std::move(panels)),
+      offset_(std::move(offset)) {
+  check_same_size("PcaProjection", "panels",
+                  (components_ + kPanel - 1) / kPanel * features_ * kPanel, panels_.size());
+}
+
 void PcaProjection::operator()(std::span<const float> rows, std::span<float> out) const {
   const std::size_t count = rows.size() / features_;
   check_same_size("PcaProjection", "rows", count * features_, rows.size());

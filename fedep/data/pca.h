@@ -39,6 +39,8 @@ Pca fit_pca(std::size_t rows, std::size_t features, std::size_t components,
 class PcaProjection {
  public:
   explicit PcaProjection(const Pca& pca);
+  // What panels() and offset() of another gave.
+  PcaProjection(std::size_t features, std::vector<float> panels, std::vector<float> offset);
 
   void operator()(std::span<const float> rows, std::span<float> out) const;
   std::size_t features() const { return features_; }

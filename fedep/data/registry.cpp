@@ -12,6 +12,7 @@
 #include "fedep/data/leaf.h"
 #include "fedep/data/random_images.h"
 #include "fedep/data/regression.h"
+#include "fedep/data/shards.h"
 #include "fedep/data/stackoverflow.h"
 #include "fedep/data/stackoverflow_tff.h"
 #include "fedep/data/synthetic.h"
@@ -40,6 +41,7 @@ constexpr std::array kDatasets{
     DatasetRow{"stackoverflow_tff", "tags of questions as TFF ships them, HDF5",
                open_stackoverflow_tff},
     DatasetRow{"tabular", "a CSV or TSV table with a client column", open_tabular},
+    DatasetRow{"shards", "a file per client, as `fedep data import` writes them", open_shards},
     DatasetRow{"heart_disease", "UCI heart disease, four hospitals", open_heart_disease},
     DatasetRow{"eicu", "eICU demo: hospital mortality, 186 hospitals", open_eicu},
 };

@@ -44,6 +44,7 @@ TableFeatures features_of(const Json& json) {
   out.spec.positive = json.at("positive");
   out.spec.negative = json.at("negative");
   out.spec.group_column = json.at("group_column");
+  out.spec.test_column = json.value("test_column", "");  // not in files of version 0.1
   out.spec.intercept = json.at("intercept");
   out.spec.missing = json.at("missing");
   out.spec.missing_in = json.at("missing_in");
@@ -91,6 +92,7 @@ std::string to_json(const TableFeatures& features) {
                   {"positive", spec.positive},
                   {"negative", spec.negative},
                   {"group_column", spec.group_column},
+                  {"test_column", spec.test_column},
                   {"intercept", spec.intercept},
                   {"missing", spec.missing},
                   {"missing_in", spec.missing_in},

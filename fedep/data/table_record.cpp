@@ -46,10 +46,13 @@ std::set<std::string> canonical_set(const std::vector<std::string>& values) {
 void check_roles(const DelimitedTable& table, const TableSpec& spec) {
   for (const std::vector<std::string>* names : {&spec.numbers, &spec.categories}) {
     for (const std::string& name : *names) {
-      if (name != spec.client_column && name != spec.label_column) continue;
+      const bool is_test = !spec.test_column.empty() && name == spec.test_column;
+      if (name != spec.client_column && name != spec.label_column && !is_test) continue;
       throw InputError(fmt::format("{}: column {} must not be a feature, but is also the {}",
                                    table.source, shown(name),
-                                   name == spec.client_column ? "client" : "label"));
+                                   is_test                      ? "test column"
+                                   : name == spec.client_column ? "client"
+                                                                : "label"));
     }
   }
 }
@@ -99,6 +102,7 @@ RecordParser::RecordParser(const DelimitedTable& table, const TableSpec& spec)
       features_(table, spec) {
   check_roles(table, spec);
   if (!spec.group_column.empty()) group_ = table.column(spec.group_column);
+  if (!spec.test_column.empty()) test_ = table.column(spec.test_column);
 }
 
 std::string RecordParser::client(const std::vector<std::string>& fields) const {
@@ -106,13 +110,19 @@ std::string RecordParser::client(const std::vector<std::string>& fields) const {
   return missing_.contains(canonical(id)) ? std::string() : id;
 }
 
-std::optional<Record> RecordParser::parse(const std::vector<std::string>& fields) const {
+std::optional<TableRecord> RecordParser::parse(const std::vector<std::string>& fields) const {
   std::optional<Label> label = parse_label(canonical(fields[label_]));
   if (!label) return std::nullopt;
   FeatureParser::Parsed features = features_.parse(fields);
   if (features.bad) return std::nullopt;
-  Record record{.features = std::move(features.row), .label = *std::move(label), .group = {}};
+  TableRecord record{
+      .features = std::move(features.row), .label = *std::move(label), .group = {}, .test = false};
   if (group_) record.group = fields[*group_];
+  if (test_) {
+    const std::string_view part = trimmed(fields[*test_]);
+    record.test = part == "test";
+    if (!record.test && part != "train") return std::nullopt;
+  }
   return record;
 }
 

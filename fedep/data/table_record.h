@@ -1,7 +1,7 @@
 // Records of a table, read as a TableSpec says.
 //
 //   const RecordParser parser(table, spec);   // throws InputError if a column is not there
-//   const std::optional<Record> record = parser.parse(table.rows[0]);
+//   const std::optional<TableRecord> record = parser.parse(table.rows[0]);
 //
 // Values are compared as numbers where they are: a category 4.0 is the category 4.
 #pragma once
@@ -23,10 +23,11 @@ struct Label {
   double number = 0;  // binary: 0 or 1; real: the value; label: not used
 };
 
-struct Record {
+struct TableRecord {
   TableRow features;
   Label label;
   std::string group;
+  bool test = false;  // as the spec's test_column has it
 };
 
 // The feature columns of a table's records. Client and label need not be there.
@@ -56,8 +57,9 @@ class RecordParser {
 
   // The client's id, empty if there is none.
   std::string client(const std::vector<std::string>& fields) const;
-  // None without a label, with a label that may not be, or with a number that is none.
-  std::optional<Record> parse(const std::vector<std::string>& fields) const;
+  // None without a label, with a label that may not be, with a number that is none, or with a test
+  // column that is neither train nor test.
+  std::optional<TableRecord> parse(const std::vector<std::string>& fields) const;
 
  private:
   std::optional<Label> parse_label(const std::string& value) const;
@@ -65,7 +67,7 @@ class RecordParser {
   TargetKind target_;
   std::set<std::string> positive_, negative_, missing_;
   std::size_t client_ = 0, label_ = 0;
-  std::optional<std::size_t> group_;
+  std::optional<std::size_t> group_, test_;
   FeatureParser features_;
 };
 

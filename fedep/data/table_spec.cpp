@@ -45,7 +45,8 @@ TableSpec table_spec(const DataSettings& settings, const DelimitedTable& table) 
                  .label_column = settings.label_column,
                  .target = target_of(settings.label),
                  .numbers = comma_list(settings.features),
-                 .categories = comma_list(settings.categories)};
+                 .categories = comma_list(settings.categories),
+                 .test_column = settings.test_column};
   if (!settings.label_positive.empty()) spec.positive = comma_list(settings.label_positive);
   if (!settings.missing.empty()) {
     spec.missing = comma_list(settings.missing);
@@ -53,7 +54,8 @@ TableSpec table_spec(const DataSettings& settings, const DelimitedTable& table) 
   }
   if (settings.features.empty()) spec.numbers = table.columns;
   std::erase_if(spec.numbers, [&](const std::string& name) {
-    const bool other = name == spec.client_column || name == spec.label_column;
+    const bool other = name == spec.client_column || name == spec.label_column ||
+                       (!spec.test_column.empty() && name == spec.test_column);
     return contains(spec.categories, name) || (settings.features.empty() && other);
   });
   return spec;

@@ -22,7 +22,7 @@ namespace {
 // All that one client has.
 struct ClientTable {
   std::string id;
-  std::vector<Record> records;
+  std::vector<TableRecord> records;
   std::vector<bool> test;  // held out
 
   std::vector<TableRow> training_rows() const {
@@ -46,7 +46,7 @@ Clients split_by_client(const DelimitedTable& table, const TableSpec& spec) {
   std::size_t good = 0;
   for (const std::vector<std::string>& fields : table.rows) {
     const std::string client = parser.client(fields);
-    std::optional<Record> record = parser.parse(fields);
+    std::optional<TableRecord> record = parser.parse(fields);
     if (client.empty() || !record) {
       ++out.skipped;
       continue;
@@ -66,16 +66,18 @@ Clients split_by_client(const DelimitedTable& table, const TableSpec& spec) {
 }
 
 void hold_out(ClientTable& client, const TableSpec& spec, const DataSettings& settings) {
-  if (spec.group_column.empty()) {
+  if (!spec.test_column.empty()) {
+    for (const TableRecord& record : client.records) client.test.push_back(record.test);
+  } else if (spec.group_column.empty()) {
     client.test = held_out(client.id, client.records.size(), settings.test_fraction);
   } else {
     std::vector<std::string> groups;
-    for (const Record& record : client.records) groups.push_back(record.group);
+    for (const TableRecord& record : client.records) groups.push_back(record.group);
     client.test = held_out(client.id, groups, settings.test_fraction);
   }
   if (settings.max_examples <= 0) return;
   std::size_t kept = 0;
-  std::vector<Record> records;
+  std::vector<TableRecord> records;
   std::vector<bool> test;
   for (std::size_t i = 0; i < client.records.size(); ++i) {
     if (!client.test[i] && ++kept > std::size_t(settings.max_examples)) continue;
@@ -84,6 +86,14 @@ void hold_out(ClientTable& client, const TableSpec& spec, const DataSettings& se
   }
   client.records = std::move(records);
   client.test = std::move(test);
+}
+
+// Numbers and categories as they are: a missing one is then 0.
+void leave_unscaled(TableScale& scale) {
+  for (ColumnScale& column : scale.numbers) column = {};
+  for (CategoryScale& category : scale.categories) {
+    for (auto& [value, column] : category.others) column = {};
+  }
 }
 
 // The distance that 95 % of these rows stay below.
@@ -142,6 +152,7 @@ std::unique_ptr<Dataset> tabular_dataset(const DelimitedTable& table, const Tabl
     reports.push_back(report(client.training_rows()));
   }
   TableFeatures features{.data = settings.name, .spec = spec, .scale = pooled_scale(reports)};
+  if (!settings.scale) leave_unscaled(features.scale);
   if (spec.target != TargetKind::real && !clients.tables.empty()) {
     const std::vector<std::string> names = classes(table, spec, clients.tables);
     if (spec.target == TargetKind::label) features.output_names = names;
@@ -157,7 +168,7 @@ std::unique_ptr<Dataset> tabular_dataset(const DelimitedTable& table, const Tabl
   for (const ClientTable& client : clients.tables) {
     const std::size_t train_before = train.size, test_before = test.size;
     for (std::size_t i = 0; i < client.records.size(); ++i) {
-      const Record& record = client.records[i];
+      const TableRecord& record = client.records[i];
       const bool unseen_class = spec.target == TargetKind::label &&
                                 !std::binary_search(info.output_names.begin(),
                                                     info.output_names.end(), record.label.value);

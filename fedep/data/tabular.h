@@ -1,13 +1,13 @@
 // Tables with a client column, CSV or TSV: hospitals' records, one row an example. Columns are
 // scaled by sums that clients report (table_scale.h), from training rows alone; a fixed part of
-// every client's rows is held out (holdout.h).
+// every client's rows is held out (holdout.h), or those that a column says.
 //
 //   TableSpec spec{.client_column = "hospital", .label_column = "died", .positive = {"yes"},
 //                  .numbers = {"age", "sodium"}, .categories = {"unit"}};
 //   const auto data = tabular_dataset(read_delimited("stays.csv", kCsv), spec, settings);
 //
 // A record without client or label, with a label that may not be, or with a number that is none, is
-// left out and counted. Values are compared as numbers where they are: a category 4.0 is the
+// left out and counted (so is one whose test column says neither train nor test). Values are compared as numbers where they are: a category 4.0 is the
 // category 4.
 #pragma once
 

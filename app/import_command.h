@@ -1,0 +1,13 @@
+// `fedep data import` cuts a recipe's data into a file per client; `fedep data synth` writes the
+// built-in synthetic(alpha, beta) task as a table.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace fedep {
+
+// Both are parts of `fedep data`.
+void add_import_command(CLI::App& data, int& exit_code);
+void add_synth_command(CLI::App& data, int& exit_code);
+
+}  // namespace fedep
