@@ -128,10 +128,22 @@ double value_of(const Result& result, std::string_view name) {
   return kNotThere;
 }
 
-std::string runs_text(const std::vector<const Result*>& runs) {
+// How many, how long each took in the order of seeds, and where and when the last of them ran.
+std::string runs_text(std::vector<const Result*> runs) {
   if (runs.empty()) return "not run";
-  return fmt::format("{} seed{}, {} rounds", runs.size(), runs.size() == 1 ? "" : "s",
-                     runs.front()->rounds);
+  std::sort(runs.begin(), runs.end(),
+            [](const Result* a, const Result* b) { return a->seed < b->seed; });
+  std::vector<std::string> seconds;
+  for (const Result* run : runs) {
+    seconds.push_back(fmt::format("{:.{}f}", run->seconds, run->seconds < 10 ? 1 : 0));
+  }
+  const Result& last = *runs.back();
+  std::string text =
+      fmt::format("{} seed{}, {} rounds; {} s", runs.size(), runs.size() == 1 ? "" : "s",
+                  last.rounds, fmt::join(seconds, ", "));
+  if (!last.device.empty()) text += fmt::format("; {}", last.device);
+  if (!last.date.empty()) text += fmt::format(", {}", last.date.substr(0, last.date.find('T')));
+  return text;
 }
 
 Spread ours_of(const std::vector<const Result*>& runs, std::string_view measure) {

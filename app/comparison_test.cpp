@@ -35,7 +35,7 @@ TEST(Comparison, ShowsPaperOursAndDifference) {
   EXPECT_TRUE(has(text, "| row | measure | paper | ours | difference | runs |\n")) << text;
   EXPECT_TRUE(has(text,
                   "| FedEP (I) | accuracy by 1000R, % | 48.7 ± 0.4 | 48.0 ± 0.0 | -0.7 | "
-                  "2 seeds, 1500 rounds |\n"))
+                  "2 seeds, 1500 rounds; 12, 12 s; cpu: a CPU, 2 threads, 2026-01-31 |\n"))
       << text;
   EXPECT_TRUE(has(text, "|  | accuracy by 1500R, % | 50.7 ± 0.4 | 50.3 ± 0.1 | -0.4 |  |\n"))
       << text;
@@ -75,8 +75,8 @@ TEST(Comparison, ShowsRowsAndTablesThatThePaperDoesNotHave) {
   other.metrics = {{"auc", 0.8}, {"rmse", 2.0}};
   EXPECT_EQ(comparison("hospitals", std::vector{own, other}),
             "| row | auc | nll | rmse | runs |\n|---|---|---|---|---|\n"
-            "| fed_avg | 0.8000 | – | 2.0000 | 1 seed, 20 rounds |\n"
-            "| fed_ep | 0.9123 | – | – | 1 seed, 20 rounds |\n");
+            "| fed_avg | 0.8000 | – | 2.0000 | 1 seed, 20 rounds; 1.0 s |\n"
+            "| fed_ep | 0.9123 | – | – | 1 seed, 20 rounds; 1.0 s |\n");
   EXPECT_EQ(comparison("figure4", {}), "Not run.\n");
   Result extra = table2_result(1, 0.4);
   extra.row = "fed_ep_x";

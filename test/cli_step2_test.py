@@ -202,7 +202,7 @@ class PaperTables(TablesTest):
         metrics = self.lines()[0]["metrics"]
         self.assertEqual(list(metrics), ["accuracy_1000", "accuracy_1500", "rounds_to_45", "rounds_to_50"])
         self.assertIsNone(metrics["accuracy_1000"])  # of 120 rounds
-        self.assertIn("| FedEP (I) | accuracy by 1000R, % | 48.7 ± 0.4 | – | – | 1 seed, 120 rounds |", done.stdout)
+        self.assertIn("| FedEP (I) | accuracy by 1000R, % | 48.7 ± 0.4 | – | – | 1 seed, 120 rounds; ", done.stdout)
 
     def test_of_figures_read_sparse_evaluations(self):
         self.recipe("figure4", "small_i", rounds=500, every=10)
@@ -237,7 +237,7 @@ class Readme(TablesTest):
         self.succeeds("figure4", "--readme", self.readme)
         text = self.readme.read_text()
         self.assertIn("<!-- figure4 -->\n\n" + FIGURE, text)
-        self.assertRegex(text, rf"(?m)^\| small_i \| – \| – \| – \| \d+\.\d \| 1 seed, {ROUNDS} rounds \|$")
+        self.assertRegex(text, rf"(?m)^\| small_i \| – \| – \| – \| \d+\.\d \| 1 seed, {ROUNDS} rounds; \d+\.\d s; cpu: .*, 1 thread, 20[-0-9]+ \|$")
 
     def test_keeps_what_was_written_by_hand(self):
         self.succeeds("figure4")

@@ -138,7 +138,7 @@ class Page(ReportTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         table = data_of(self.folder / "report.html")["tables"][0]
         self.assertEqual(table["columns"], ["row", "measure", "paper", "ours", "difference", "runs"])
-        self.assertIn(["FedAvg", "accuracy by 1000R, %", "44.7 ± 0.2", "45.0", "+0.3", "1 seed, 1500 rounds"], table["rows"])
+        self.assertIn(["FedAvg", "accuracy by 1000R, %", "44.7 ± 0.2", "45.0", "+0.3", "1 seed, 1500 rounds; 1.0 s"], table["rows"])
 
     def test_comes_with_a_reproduced_table(self):
         (self.folder / "recipe").mkdir()
