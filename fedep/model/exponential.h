@@ -1,4 +1,4 @@
-// Exponential and logarithm in plain arithmetic, for one float or a block of sixteen: several times
+// The exponential in plain arithmetic, for one float or a block of sixteen: several times
 // the speed of libm's, and the same bits on every CPU and for both forms.
 //
 //   std::memcpy(&z, row, sizeof(FloatBlock));  // z a FloatBlock; within at_full_width()
@@ -41,24 +41,6 @@ template <class Float, class Word>
   const Float e_x = e_r * power;
   const Float from_below = x < -87.0f ? Float{} : e_x;
   x = x > 88.0f ? Float{} + 1.65163625e38f : from_below;
-}
-
-// t = log(1 + t) for 0 <= t <= 1, to an absolute 1e-7.
-template <class Float>
-[[gnu::always_inline]] inline void log_one_plus(Float& t) {
-  const Float m = t + 1.0f;
-  const Float x = (m > 1.41421356f ? m * 0.5f : m) - 1.0f;
-  const Float z = x * x;
-  Float p = x * 7.0376836292e-2f - 1.1514610310e-1f;
-  p = p * x + 1.1676998740e-1f;
-  p = p * x - 1.2420140846e-1f;
-  p = p * x + 1.4249322787e-1f;
-  p = p * x - 1.6668057665e-1f;
-  p = p * x + 2.0000714765e-1f;
-  p = p * x - 2.4999993993e-1f;
-  p = p * x + 3.3333331174e-1f;
-  const Float log_x = x + (p * x * z - z * 0.5f);
-  t = log_x + (m > 1.41421356f ? Float{} + 0.693147181f : Float{});
 }
 
 inline float exponential(float x) {

@@ -24,27 +24,20 @@ struct LinearShape {
 // On Batch::dense.
 std::unique_ptr<Model> make_linear(const LinearShape& shape);
 
-// On Batch::sparse. As a Model it writes whole gradients, zeros included. A step that costs what
-// the batch costs uses the rest: a batch touches few rows of W (and the bias); all others have
-// gradient zero, so they move by a recursion known in advance and may be brought up to date when
-// next touched.
+// On Batch::sparse. As a Model it writes whole gradients, zeros included. But a batch touches few
+// rows of W (and the bias); all others have gradient zero, so they move by a recursion known in
+// advance (sim/sparse_chain.h), and squared gradients are wanted on the batch's rows alone:
 //
 //   model.touched_rows(batch, rows);                             // ascending
-//   for (row : rows) ...                                         // bring theta[row O .. row O + O) up to date, and the bias
 //   block.resize((rows.size() + 1) * outputs);
-//   model.row_gradient(theta, batch, rows, block);               // [rows, O] of W, then [O] of the bias
+//   model.add_squared_row_gradients(theta, batch, rows, {}, block);   // [rows, O] of W, then [O] of the bias
 class SparseLinear : public Model {
  public:
   // Rows of W that the batch's features name, each once.
   virtual void touched_rows(const Batch& batch, std::vector<std::uint32_t>& rows) const = 0;
 
-  // Mean loss and its gradient on these rows, which are the batch's, and on the bias. Of theta,
-  // only they are read.
-  virtual double row_gradient(std::span<const float> theta, const Batch& batch,
-                              std::span<const std::uint32_t> rows, std::span<float> block) = 0;
-
-  // block += Σ_examples of squared gradients on these rows and the bias (see
-  // add_squared_gradients).
+  // block += Σ_examples of squared gradients on these rows, which are the batch's, and the bias (see
+  // add_squared_gradients). Of theta, only they are read.
   virtual void add_squared_row_gradients(std::span<const float> theta, const Batch& batch,
                                          std::span<const std::uint32_t> rows,
                                          std::span<const float> tag_targets,

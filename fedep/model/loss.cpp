@@ -83,27 +83,6 @@ Softmax softmax_in_place(float* row, std::size_t count, float scale) {
   });
 }
 
-// z = scale (sigmoid(z) - y); gives back Σ log(1 + e^z) - y z.
-double logistic_delta(float* z, std::size_t size, const float* y, float scale) {
-  return at_full_width([=]() __attribute__((always_inline)) {
-    double sum = 0;
-    for (std::size_t i = 0; i < size; i += kBlock) {
-      FloatBlock a, target;
-      read_block(z + i, size - i, -1e30f, a);  // whose loss is 0
-      read_block(y + i, size - i, 0.0f, target);
-      const FloatBlock positive = a > 0.0f ? a : FloatBlock{};
-      FloatBlock e = a > 0.0f ? -a : a;
-      exponentiate<FloatBlock, WordBlock>(e);  // e^-|z|
-      const FloatBlock sigma = (a > 0.0f ? FloatBlock{} + 1.0f : e) / (e + 1.0f);
-      log_one_plus(e);
-      FloatBlock terms = positive + e - target * a;
-      sum += double(sum_of(terms));
-      write_block((sigma - target) * scale, size - i, z + i);
-    }
-    return sum;
-  });
-}
-
 void check_labels(const Batch& batch, std::size_t classes) {
   check_same_size("loss_delta", "labels", batch.size, batch.labels.size());
   for (const std::int32_t y : batch.labels) {
@@ -130,20 +109,19 @@ double label_delta(const Batch& batch, std::size_t outputs, float scale, std::sp
 double binary_delta(const Batch& batch, float scale, std::span<float> delta) {
   check_labels(batch, 2);
   std::vector<float> y(batch.labels.begin(), batch.labels.end());
-  return logistic_delta(delta.data(), delta.size(), y.data(), scale);
+  return logistic_delta(delta, y, scale);
 }
 
 double tags_delta(const Batch& batch, std::size_t outputs, float scale,
                   std::span<const float> tag_targets, std::span<float> delta) {
   const float per_tag = scale / float(outputs);
-  double sum = 0;
   if (!tag_targets.empty()) {
     check_same_size("loss_delta", "tag_targets", batch.size * outputs, tag_targets.size());
-    sum = logistic_delta(delta.data(), delta.size(), tag_targets.data(), per_tag);
-    return sum / double(outputs);
+    return logistic_delta(delta, tag_targets, per_tag) / double(outputs);
   }
   check_same_size("loss_delta", "tags", batch.size, batch.tags.rows());
   std::vector<float> y(outputs, 0.0f);
+  double sum = 0;
   for (std::size_t i = 0; i < batch.size; ++i) {
     const std::size_t first = batch.tags.offsets[i], last = batch.tags.offsets[i + 1];
     for (std::size_t k = first; k < last; ++k) {
@@ -153,7 +131,7 @@ double tags_delta(const Batch& batch, std::size_t outputs, float scale,
       }
       y[tag] = batch.tags.values.empty() ? 1.0f : batch.tags.values[k];
     }
-    sum += logistic_delta(delta.data() + i * outputs, outputs, y.data(), per_tag);
+    sum += logistic_delta(delta.subspan(i * outputs, outputs), y, per_tag);
     for (std::size_t k = first; k < last; ++k) y[batch.tags.columns[k]] = 0.0f;
   }
   return sum / double(outputs);
@@ -186,6 +164,39 @@ std::size_t draw_categorical(std::span<const float> logits, double uniform,
 double sigmoid(double z) { return 1.0 / (1.0 + std::exp(-z)); }
 
 }  // namespace
+
+double logistic_delta(std::span<float> z, std::span<const float> y, float scale) {
+  assert(z.size() == y.size());
+  const std::size_t size = z.size();
+  float* const out = z.data();
+  const float* const targets = y.data();
+  return at_full_width([=]() __attribute__((always_inline)) {
+    // Σ log(1 + e^-|z|) is the log of a product; of so many blocks it stays below 2^32 in a float,
+    // and over the block below 2^512 in a double.
+    constexpr std::size_t kChunk = 32 * kBlock;
+    double sum = 0;
+    for (std::size_t begin = 0; begin < size; begin += kChunk) {
+      FloatBlock product = FloatBlock{} + 1.0f, terms = {};
+      const std::size_t end = begin + kChunk < size ? begin + kChunk : size;
+      for (std::size_t i = begin; i < end; i += kBlock) {
+        FloatBlock a, target;
+        read_block(out + i, size - i, -1e30f, a);  // whose loss is 0
+        read_block(targets + i, size - i, 0.0f, target);
+        const FloatBlock positive = a > 0.0f ? a : FloatBlock{};
+        FloatBlock e = a > 0.0f ? -a : a;
+        exponentiate<FloatBlock, WordBlock>(e);  // e^-|z|
+        const FloatBlock sigma = (a > 0.0f ? FloatBlock{} + 1.0f : e) / (e + 1.0f);
+        product *= e + 1.0f;
+        terms += positive - target * a;
+        write_block((sigma - target) * scale, size - i, out + i);
+      }
+      double products = 1;
+      for (std::size_t i = 0; i < kBlock; ++i) products *= double(product[i]);
+      sum += double(sum_of(terms)) + std::log(products);
+    }
+    return sum;
+  });
+}
 
 double loss_delta(TargetKind target, const Batch& batch, std::span<const float> logits,
                   std::size_t outputs, Scale scale, std::span<const float> tag_targets,

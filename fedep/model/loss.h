@@ -29,6 +29,10 @@ double loss_delta(TargetKind target, const Batch& batch, std::span<const float> 
                   std::size_t outputs, Scale scale, std::span<const float> tag_targets,
                   std::span<float> delta);
 
+// The logistic part of it, over any numbers: z becomes scale (sigmoid(z) - y). Gives back
+// Σ log(1 + e^z) - y z. A z of -1e30 counts for nothing where y is 0.
+double logistic_delta(std::span<float> z, std::span<const float> y, float scale);
+
 // Targets for as many examples as there are rows of logits; what the kind does not need is empty.
 struct DrawnTargets {
   std::vector<std::int32_t> labels;  // label and binary

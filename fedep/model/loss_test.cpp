@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -183,6 +184,36 @@ TEST(SampleLabels, OfTheReferenceForTagsBroadcastsAnIndex) {
   EXPECT_EQ(share[2], 0.0);
   EXPECT_THROW(sample_labels(TargetKind::real, logits, 1, {}, LabelSampler::softmax_index),
                InputError);
+}
+
+// More numbers than the product of a chunk takes, and no multiple of a block.
+TEST(Logistic, IsItsDefinitionForAnyNumbers) {
+  constexpr std::size_t kSize = 1100;
+  std::vector<float> z(kSize), y(kSize, 0.0f);
+  fill_normal({.seed = 32}, z);
+  for (std::size_t i = 0; i < kSize; ++i) {
+    z[i] *= 6.0f;
+    if (i % 7 == 0) y[i] = 1.0f;
+    if (i % 50 == 0) z[i] = i % 100 == 0 ? 300.0f : -300.0f;
+  }
+  const std::vector<float> before = z;
+  const double loss = logistic_delta(z, y, 0.5f);
+  double expected = 0;
+  for (std::size_t i = 0; i < kSize; ++i) {
+    const double a = double(before[i]);
+    expected += std::max(a, 0.0) + std::log1p(std::exp(-std::abs(a))) - double(y[i]) * a;
+    EXPECT_NEAR(double(z[i]), 0.5 * (1 / (1 + std::exp(-a)) - double(y[i])), 1e-7) << i;
+  }
+  EXPECT_NEAR(loss, expected, 1e-7 * kSize + 3e-7 * expected);
+}
+
+TEST(Logistic, LeavesOutWhatIsFarBelow) {
+  std::vector<float> z{0.3f, -1e30f}, alone{0.3f};
+  const std::vector<float> y(2, 0.0f);
+  const double loss = logistic_delta(z, y, 1.0f);
+  EXPECT_EQ(loss, logistic_delta(alone, {y.data(), 1}, 1.0f));
+  EXPECT_EQ(z[1], 0.0f);
+  EXPECT_EQ(z[0], alone[0]);
 }
 
 }  // namespace

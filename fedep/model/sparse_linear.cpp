@@ -86,20 +86,6 @@ class SparseLinearModel final : public SparseLinear {
     rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
   }
 
-  double row_gradient(std::span<const float> theta, const Batch& batch,
-                      std::span<const std::uint32_t> rows, std::span<float> block) override {
-    check_same_size("row_gradient", "block", (rows.size() + 1) * shape_.outputs, block.size());
-    const double loss = forward(theta, batch, Scale::batch_mean, {});
-    number(rows);
-    std::fill(block.begin(), block.end(), 0.0f);
-    add_by_row(batch, block, add_scaled, [this](std::size_t row) { return slots_[row]; });
-    for (std::size_t i = 0; i < batch.size; ++i) {
-      add_to(delta_.data() + i * shape_.outputs, shape_.outputs,
-             block.data() + rows.size() * shape_.outputs);
-    }
-    return loss;
-  }
-
   void add_squared_row_gradients(std::span<const float> theta, const Batch& batch,
                                  std::span<const std::uint32_t> rows,
                                  std::span<const float> tag_targets,

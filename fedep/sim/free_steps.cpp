@@ -15,31 +15,8 @@ using Lanes [[gnu::vector_size(64)]] = float;
 constexpr std::size_t kLanes = 16, kGroups = 4, kBlock = kLanes * kGroups;
 
 struct Block {
-  std::array<float, kBlock> theta{}, momentum{}, sum{}, eta{}, lambda{};
+  std::array<float, kBlock> theta{}, sum{}, eta{}, lambda{};
 };
-
-void advance_block(const SgdNumbers& numbers, std::size_t steps, Block* block) {
-  const float mu = numbers.momentum, lr = numbers.lr, n = numbers.per_example;
-  at_full_width([=]() __attribute__((always_inline)) {
-    Lanes theta[kGroups], m[kGroups], sum[kGroups], eta[kGroups], lambda[kGroups];
-    std::memcpy(theta, block->theta.data(), sizeof theta);
-    std::memcpy(m, block->momentum.data(), sizeof m);
-    std::memcpy(sum, block->sum.data(), sizeof sum);
-    std::memcpy(eta, block->eta.data(), sizeof eta);
-    std::memcpy(lambda, block->lambda.data(), sizeof lambda);
-    for (std::size_t step = 0; step < steps; ++step) {
-#pragma GCC unroll 4
-      for (std::size_t i = 0; i < kGroups; ++i) {
-        m[i] = mu * m[i] + (lambda[i] * theta[i] - eta[i]) * n;
-        theta[i] -= lr * m[i];
-        sum[i] += theta[i];
-      }
-    }
-    std::memcpy(block->theta.data(), theta, sizeof theta);
-    std::memcpy(block->momentum.data(), m, sizeof m);
-    std::memcpy(block->sum.data(), sum, sizeof sum);
-  });
-}
 
 // kBlock coordinates of travel(); no pointer but those of `end` may be null.
 void travel_block(const SgdNumbers& numbers, std::span<const FreeStretch> way,
@@ -97,44 +74,20 @@ FreeMap next(const FreeMap& map, const SgdNumbers& numbers, double lambda) {
   return out;
 }
 
-void advance_isotropic(const FreeMap& map, std::size_t steps, std::size_t width,
-                       const RowPrior& prior, const FreeRow& row) {
-  const float by_r = float(map.by_r), by_m = float(map.by_m), lambda = *prior.lambda;
-  const float m_by_r = float(map.m_by_r), m_by_m = float(map.m_by_m), k = float(steps);
-  const float sum_by_r = float(map.sum_by_r), sum_by_m = float(map.sum_by_m);
-  float *theta = row.theta, *momentum = row.momentum, *sum = row.sum;
-  const float* eta = prior.eta;
-  if (sum != nullptr) {
-    at_full_width([=]() __attribute__((always_inline)) {
-      for (std::size_t i = 0; i < width; ++i) {
-        sum[i] += k * theta[i] - sum_by_r * (lambda * theta[i] - eta[i]) - sum_by_m * momentum[i];
-      }
-    });
-  }
-  at_full_width([=]() __attribute__((always_inline)) {
-    for (std::size_t i = 0; i < width; ++i) {
-      const float r = lambda * theta[i] - eta[i], m = momentum[i];
-      theta[i] -= by_r * r + by_m * m;
-      momentum[i] = m_by_r * r + m_by_m * m;
-    }
-  });
-}
-
-void advance_diagonal(const SgdNumbers& numbers, std::size_t steps, std::size_t width,
-                      const RowPrior& prior, const FreeRow& row) {
-  for (std::size_t begin = 0; begin < width; begin += kBlock) {
-    const std::size_t count = std::min(kBlock, width - begin);
-    Block block;
-    std::copy_n(row.theta + begin, count, block.theta.begin());
-    std::copy_n(row.momentum + begin, count, block.momentum.begin());
-    std::copy_n(prior.eta + begin, count, block.eta.begin());
-    std::copy_n(prior.lambda + begin, count, block.lambda.begin());
-    if (row.sum != nullptr) std::copy_n(row.sum + begin, count, block.sum.begin());
-    advance_block(numbers, steps, &block);
-    std::copy_n(block.theta.begin(), count, row.theta + begin);
-    std::copy_n(block.momentum.begin(), count, row.momentum + begin);
-    if (row.sum != nullptr) std::copy_n(block.sum.begin(), count, row.sum + begin);
-  }
+GradientMap with_gradient(const FreeMap& map, const FreeMap& one_more, std::size_t k,
+                          const SgdNumbers& numbers, double lambda) {
+  // The gradient's step moves θ by -lr g and m by g, from where the free ones go on.
+  const double lr = double(numbers.lr), r = lambda * lr, n = double(k);
+  return {.by_r = float(one_more.by_r),
+          .by_m = float(one_more.by_m),
+          .by_g = float(lr - map.by_r * r + map.by_m),
+          .m_by_r = float(one_more.m_by_r),
+          .m_by_m = float(one_more.m_by_m),
+          .m_by_g = float(map.m_by_m - map.m_by_r * r),
+          .sum_by_r = float(one_more.sum_by_r),
+          .sum_by_m = float(one_more.sum_by_m),
+          .sum_by_g = float(lr * (n + 1) - map.sum_by_r * r + map.sum_by_m),
+          .steps = float(n + 1)};
 }
 
 void travel(const SgdNumbers& numbers, std::span<const FreeStretch> way, std::size_t width,

@@ -3,7 +3,6 @@
 //
 //   FreeMap map;                                                    // no step at all
 //   for (int k = 0; k < steps; ++k) map = next(map, numbers, lambda);
-//   advance_isotropic(map, steps, width, {eta, &lambda}, {theta, momentum, nullptr});
 #pragma once
 
 #include <cstddef>
@@ -25,23 +24,25 @@ struct FreeMap {
 // Of one step more.
 FreeMap next(const FreeMap& map, const SgdNumbers& numbers, double lambda);
 
-struct FreeRow {
-  float* theta;
-  float* momentum;
-  float* sum;  // gains the iterates after each step; may be null
+// A step down a gradient g and k steps without one:
+//
+//   θ' = θ - by_r r - by_m m - by_g g,   m' = m_by_r r + m_by_m m + m_by_g g,
+//   Σ_{j≤k+1} θ_j = (k + 1) θ - sum_by_r r - sum_by_m m - sum_by_g g
+struct GradientMap {
+  float by_r, by_m, by_g;
+  float m_by_r, m_by_m, m_by_g;
+  float sum_by_r, sum_by_m, sum_by_g;
+  float steps;  // k + 1
 };
+
+// From the maps of k and of k + 1 steps.
+GradientMap with_gradient(const FreeMap& map, const FreeMap& one_more, std::size_t k,
+                          const SgdNumbers& numbers, double lambda);
 
 struct RowPrior {
   const float* eta;
-  const float* lambda;  // one element, or as many as the row
+  const float* lambda;
 };
-
-void advance_isotropic(const FreeMap& map, std::size_t steps, std::size_t width,
-                       const RowPrior& prior, const FreeRow& row);
-
-// λ differs between coordinates: steps are made one by one, in registers.
-void advance_diagonal(const SgdNumbers& numbers, std::size_t steps, std::size_t width,
-                      const RowPrior& prior, const FreeRow& row);
 
 // Some steps of a chain's way, and what happens at their end.
 struct FreeStretch {

@@ -29,6 +29,12 @@ class FreeSteps : public testing::TestWithParam<std::size_t> {
     }
   }
 
+  FreeMap map_of(std::size_t steps) const {
+    FreeMap map;
+    for (std::size_t k = 0; k < steps; ++k) map = next(map, kNumbers, double(lambda_[3]));
+    return map;
+  }
+
   State one_by_one(std::size_t steps, bool isotropic) const {
     State state{{theta_.begin(), theta_.end()},
                 {momentum_.begin(), momentum_.end()},
@@ -46,31 +52,48 @@ class FreeSteps : public testing::TestWithParam<std::size_t> {
     return state;
   }
 
-  void expect_near(const State& expected) const {
-    for (std::size_t i = 0; i < kWidth; ++i) {
-      EXPECT_NEAR(double(theta_[i]), expected.theta[i], 2e-6) << i;
-      EXPECT_NEAR(double(momentum_[i]), expected.momentum[i], 2e-6) << i;
-      EXPECT_NEAR(double(sum_[i]), expected.sum[i], 2e-6 * double(1 + GetParam())) << i;
-    }
-  }
-
-  std::vector<float> theta_, momentum_, eta_, lambda_, sum_ = std::vector<float>(kWidth, 2.0f);
+  std::vector<float> theta_, momentum_, eta_, lambda_;
 };
 
 TEST_P(FreeSteps, AreTheStepsOneByOneWhereLambdaIsOneNumber) {
   const State expected = one_by_one(GetParam(), true);
-  FreeMap map;
-  for (std::size_t k = 0; k < GetParam(); ++k) map = next(map, kNumbers, double(lambda_[3]));
-  advance_isotropic(map, GetParam(), kWidth, {eta_.data(), &lambda_[3]},
-                    {theta_.data(), momentum_.data(), sum_.data()});
-  expect_near(expected);
+  const double lambda = double(lambda_[3]), k = double(GetParam());
+  const FreeMap map = map_of(GetParam());
+  for (std::size_t i = 0; i < kWidth; ++i) {
+    const double theta = double(theta_[i]), m = double(momentum_[i]);
+    const double r = lambda * theta - double(eta_[i]);
+    EXPECT_NEAR(theta - map.by_r * r - map.by_m * m, expected.theta[i], 1e-12) << i;
+    EXPECT_NEAR(map.m_by_r * r + map.m_by_m * m, expected.momentum[i], 1e-12) << i;
+    EXPECT_NEAR(k * theta - map.sum_by_r * r - map.sum_by_m * m, expected.sum[i] - 2, 1e-11) << i;
+  }
 }
 
-TEST_P(FreeSteps, AreTheStepsOneByOneWhereLambdaDiffers) {
-  const State expected = one_by_one(GetParam(), false);
-  advance_diagonal(kNumbers, GetParam(), kWidth, {eta_.data(), lambda_.data()},
-                   {theta_.data(), momentum_.data(), sum_.data()});
-  expect_near(expected);
+TEST_P(FreeSteps, MayFollowOneDownAGradient) {
+  const double lambda = double(lambda_[3]), n = double(kNumbers.per_example);
+  const GradientMap map =
+      with_gradient(map_of(GetParam()), map_of(GetParam() + 1), GetParam(), kNumbers, lambda);
+  EXPECT_EQ(map.steps, float(GetParam() + 1));
+  const std::vector<float> theta = theta_, momentum = momentum_;
+  const auto gradient = [](std::size_t i) { return 0.1 * double(i % 4) - 0.15; };
+  for (std::size_t i = 0; i < kWidth; ++i) {
+    momentum_[i] = float(double(kNumbers.momentum) * double(momentum[i]) + gradient(i) +
+                         (lambda * double(theta[i]) - double(eta_[i])) * n);
+    theta_[i] -= kNumbers.lr * momentum_[i];
+  }
+  const State expected = one_by_one(GetParam(), true);
+  for (std::size_t i = 0; i < kWidth; ++i) {
+    const double x = double(theta[i]), m = double(momentum[i]), g = gradient(i);
+    const double r = lambda * x - double(eta_[i]);
+    const auto by = [&](float of_r, float of_m, float of_g) {
+      return double(of_r) * r + double(of_m) * m + double(of_g) * g;
+    };
+    EXPECT_NEAR(x - by(map.by_r, map.by_m, map.by_g), expected.theta[i], 2e-6) << i;
+    EXPECT_NEAR(by(map.m_by_r, map.m_by_m, map.m_by_g), expected.momentum[i], 2e-6) << i;
+    const double sum = expected.sum[i] - 2 + double(theta_[i]);  // with the gradient's step
+    EXPECT_NEAR(double(map.steps) * x - by(map.sum_by_r, map.sum_by_m, map.sum_by_g), sum,
+                2e-6 * double(1 + GetParam()))
+        << i;
+  }
 }
 
 // Two samples are iterates, one is the average of a stretch.

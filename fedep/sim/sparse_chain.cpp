@@ -4,36 +4,14 @@
 #include <array>
 
 #include "fedep/message/check.h"
+#include "fedep/model/loss.h"
 #include "fedep/model/vector_width.h"
 #include "fedep/sim/free_steps.h"
-#include "fedep/sim/sgd_update.h"
+#include "fedep/sim/row_store.h"
+#include "fedep/sim/step_plan.h"
 
 namespace fedep {
 namespace {
-
-// One row's state, numbers of a row each; sum, mean and squares are null where they are not kept.
-struct Row {
-  float* theta;
-  float* momentum;
-  float* sum;   // of the epoch's iterates
-  float* mean;  // running moments of the samples
-  float* squares;
-};
-
-// What befalls every row at the end of some step; a row that waits catches up on it later.
-struct Event {
-  std::size_t step;         // after so many steps
-  int sample;               // the sample's number, from 1; 0: an epoch begins
-  std::size_t epoch_steps;  // of the epoch that the sample ends
-};
-
-// What a row has seen of steps and events.
-struct Clock {
-  std::size_t step = 0;
-  std::size_t event = 0;
-};
-
-constexpr std::size_t kNeverTouched = ~std::size_t(0);
 
 enum class Wanted { iterate, average, mean, variance };
 
@@ -46,24 +24,19 @@ class SparseChain final : public Chain {
         visit_(input.visit),
         settings_(input.settings),
         width_(model.outputs()),
-        rows_(model.size() / width_),
+        features_(model.size() / width_ - 1),
         isotropic_(input.visit.cavity.isotropic()),
-        clocks_(rows_, {.step = kNeverTouched, .event = 0}) {
+        kept_(features_),
+        store_(width_, {.lambda = !isotropic_,
+                        .sum = settings_.averages,
+                        .mean = true,
+                        .squares = settings_.keeps_variance}) {
     const double n = double(visit_.client.examples);
     numbers_ = {.lr = float(settings_.client.optimizer.lr),
                 .momentum = float(settings_.client.optimizer.momentum),
                 .per_example = n > 0 ? float(1 / n) : 0.0f};
     decay_ = float(settings_.client.weight_decay * n);
-    if (isotropic_) {
-      row_lambda_ = {visit_.cavity.lambda_scalar() + decay_};
-    } else {
-      row_lambda_.resize(width_);
-    }
-    theta_ = uninitialised(true);
-    momentum_ = uninitialised(true);
-    sum_ = uninitialised(settings_.averages);
-    mean_ = uninitialised(true);
-    squares_ = uninitialised(settings_.keeps_variance);
+    if (isotropic_) lambda_ = visit_.cavity.lambda_scalar() + decay_;
   }
 
   void run_epoch(int epoch) override {
@@ -73,160 +46,192 @@ class SparseChain final : public Chain {
                               settings_.client.remainder);
     epoch_steps_ = batches.size();
     if (settings_.averages) events_.push_back({steps_, 0, 0});
-    if (isotropic_) {
-      while (maps_.size() <= steps_ + batches.size()) {
-        maps_.push_back(next(maps_.back(), numbers_, double(row_lambda_[0])));
-      }
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+      const Address augmentation = visit_address(visit_, Purpose::augment, steps_);
+      Batch& batch = plans_.next_batch();
+      data_.train_batch(client_, batches[i], settings_.augment ? &augmentation : nullptr, batch);
+      check_batch(batch);
+      plans_.add(kept_, events_.size());
+      ++steps_;
     }
-    for (std::size_t i = 0; i < batches.size(); ++i) step(batches[i]);
+    if (!isotropic_) return;
+    while (maps_.size() <= steps_) {
+      maps_.push_back(next(maps_.back(), numbers_, double(lambda_)));
+      row_maps_.emplace_back(maps_.back());
+      const std::size_t k = gradient_maps_.size();
+      gradient_maps_.push_back(with_gradient(maps_[k], maps_[k + 1], k, numbers_, double(lambda_)));
+    }
   }
 
   HostVector<float> iterate() const override { return collect(Wanted::iterate); }
   HostVector<float> epoch_average() const override {
     return collect(epoch_steps_ == 0 ? Wanted::iterate : Wanted::average);
   }
-  void accumulate_moments() override { events_.push_back({steps_, ++samples_, epoch_steps_}); }
+  void accumulate_moments() override {
+    events_.push_back({steps_, ++samples_, settings_.averages ? epoch_steps_ : 0});
+  }
   HostVector<float> mean() const override {
     return collect(samples_ == 0 ? Wanted::iterate : Wanted::mean);
   }
   HostVector<float> variance() const override {
-    if (samples_ < 2 || !squares_) {
+    if (samples_ < 2 || !settings_.keeps_variance) {
       fail("chain", "samples with second moments", "at least 2", fmt::format("{}", samples_));
     }
     return collect(Wanted::variance);
   }
   std::size_t steps() const override { return steps_; }
-  double loss_sum() const override { return loss_sum_; }
+  double loss_sum() const override {
+    run_planned();
+    return loss_sum_;
+  }
 
  private:
-  // Pages of rows that are never touched are never written, so they cost nothing.
-  std::unique_ptr<float[]> uninitialised(bool kept) const {
-    return kept ? std::make_unique_for_overwrite<float[]>(model_.size()) : nullptr;
+  RowLaw law() const {
+    return {.numbers = numbers_,
+            .isotropic = isotropic_,
+            .lambda = lambda_,
+            .maps = row_maps_,
+            .gradient_maps = gradient_maps_,
+            .events = events_,
+            .first_step = steps_ - plans_.steps().size()};
   }
 
-  Row row(std::size_t r) const {
-    const auto at = [&](const std::unique_ptr<float[]>& values) {
-      return values ? values.get() + r * width_ : nullptr;
-    };
-    return {at(theta_), at(momentum_), at(sum_), at(mean_), at(squares_)};
-  }
-
-  // Of a row; valid until the next call.
-  RowPrior prior(std::size_t r) const {
-    const float* eta = visit_.cavity.eta().span().data() + r * width_;
-    if (!isotropic_) {
-      const float* lambda = visit_.cavity.lambda_span().data() + r * width_;
-      for (std::size_t i = 0; i < width_; ++i) row_lambda_[i] = lambda[i] + decay_;
+  // Steps are planned when they are asked for, and run when somebody wants to know their outcome.
+  void run_planned() const {
+    const std::span<const StepPlan> plans = plans_.steps();
+    const std::size_t begun = clocks_.size();  // rows from there on are new
+    if (plans.empty() && begun == kept_.size()) return;
+    plans_.finish();
+    const RowLaw law = this->law();
+    clocks_.resize(kept_.size());
+    store_.resize(kept_.size());
+    if (model_.target() == TargetKind::tags) {
+      run_stripe_by_stripe(law, plans, begun);
+    } else {
+      run_step_by_step(law, plans, begun);
     }
-    return {eta, row_lambda_.data()};
-  }
-
-  void begin(std::size_t r, const Row& out) const {
-    std::copy_n(visit_.round.mean.span().data() + r * width_, width_, out.theta);
-    std::fill_n(out.momentum, width_, 0.0f);  // the rest begins with the first epoch or sample
-  }
-
-  // Through all steps and events up to now.
-  void catch_up(Clock& clock, const RowPrior& prior, const Row& out) const {
-    for (; clock.event < events_.size(); ++clock.event) {
-      const Event& event = events_[clock.event];
-      advance(event.step - clock.step, prior, out);
-      clock.step = event.step;
-      if (event.sample == 0) {
-        std::fill_n(out.sum, width_, 0.0f);
-      } else {
-        add_sample(event, out);
+    // Rows are where their last touch has left them.
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      for (const TouchedRow& row : plans[i].rows) {
+        clocks_[row.slot] = {.step = law.first_step + i + 1, .event = plans[i].events};
       }
     }
-    advance(steps_ - clock.step, prior, out);
-    clock.step = steps_;
+    plans_.clear();
   }
 
-  void advance(std::size_t steps, const RowPrior& prior, const Row& out) const {
-    if (steps == 0) return;
-    if (isotropic_) {
-      advance_isotropic(maps_[steps], steps, width_, prior, {out.theta, out.momentum, out.sum});
-    } else {
-      advance_diagonal(numbers_, steps, width_, prior, {out.theta, out.momentum, out.sum});
-    }
+  // Rows that are new begin at step 0, before all events.
+  void begin_stripe(std::size_t stripe, std::size_t begun) const {
+    store_.begin(stripe, kept_, begun,
+                 {.theta = visit_.round.mean.span().data(),
+                  .eta = visit_.cavity.eta().span().data(),
+                  .lambda = isotropic_ ? nullptr : visit_.cavity.lambda_span().data(),
+                  .decay = decay_});
   }
 
-  void add_sample(const Event& event, const Row& out) const {
-    std::span<const float> sample(out.theta, width_);
-    std::vector<float> average;
-    if (settings_.averages && event.epoch_steps > 0) {
-      average.assign(out.sum, out.sum + width_);
-      for (float& x : average) x /= float(event.epoch_steps);
-      sample = average;
-    }
-    if (event.sample == 1) {
-      std::copy(sample.begin(), sample.end(), out.mean);
-      if (out.squares != nullptr) std::fill_n(out.squares, width_, 0.0f);
-    } else {
-      accumulate(event.sample, sample, {out.mean, width_},
-                 std::span(out.squares, out.squares == nullptr ? 0 : width_));
-    }
+  float gradient_scale(const StepPlan& plan) const {
+    return settings_.client.loss_times_batch ? float(plan.batch.size) : 1.0f;
   }
 
-  void step(std::span<const std::uint32_t> examples) {
-    const Address augmentation = visit_address(visit_, Purpose::augment, steps_);
-    data_.train_batch(client_, examples, settings_.augment ? &augmentation : nullptr, batch_);
-    model_.touched_rows(batch_, touched_);
-    gradient_.resize((touched_.size() + 1) * width_);
-    for (const std::uint32_t r : touched_) bring_up_to_date(r);
-    bring_up_to_date(rows_ - 1);
-    loss_sum_ += model_.row_gradient({theta_.get(), model_.size()}, batch_, touched_, gradient_);
-    const float scale = settings_.client.loss_times_batch ? float(batch_.size) : 1.0f;
-    for (std::size_t k = 0; k <= touched_.size(); ++k) {
-      const std::size_t r = k < touched_.size() ? touched_[k] : rows_ - 1;
-      gradient_step(scale, gradient_.data() + k * width_, prior(r), row(r));
-      clocks_[r].step = steps_ + 1;
-    }
-    ++steps_;
-  }
-
-  void bring_up_to_date(std::size_t r) {
-    Clock& clock = clocks_[r];
-    if (clock.step == kNeverTouched) {
-      begin(r, row(r));
-      clock = {};
-    }
-    if (clock.step < steps_ || clock.event < events_.size()) catch_up(clock, prior(r), row(r));
-  }
-
-  void gradient_step(float scale, const float* gradient, const RowPrior& prior,
-                     const Row& out) const {
-    const float mu = numbers_.momentum, lr = numbers_.lr, n = numbers_.per_example;
-    const std::size_t width = width_;
-    const float *eta = prior.eta, *lambdas = prior.lambda;
-    const auto loop = [=](auto lambda) __attribute__((always_inline)) {
-      float* __restrict m = out.momentum, * __restrict theta = out.theta;
-      for (std::size_t i = 0; i < width; ++i) {
-        m[i] = mu * m[i] + scale * gradient[i] + (lambda(i) * theta[i] - eta[i]) * n;
-        theta[i] -= lr * m[i];
+  // Tags have nothing to do with one another, so their columns can be taken by themselves through
+  // all steps.
+  void run_stripe_by_stripe(const RowLaw& law, std::span<const StepPlan> plans,
+                            std::size_t begun) const {
+    std::vector<double> losses(plans.size(), 0.0);
+    for (std::size_t stripe = 0; stripe < store_.stripes(); ++stripe) {
+      begin_stripe(stripe, begun);
+      for (std::size_t i = 0; i < plans.size(); ++i) {
+        const StepPlan& plan = plans[i];
+        logits_.resize(plan.batch.size * kStripe);
+        store_.catch_up(stripe, law, clocks_, plans, i);
+        store_.logits(stripe, plan, logits_.data());
+        losses[i] += tags_delta(stripe, plan.batch);
+        store_.descend(stripe, law, gradient_scale(plan), plans, i, logits_.data());
       }
+    }
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      loss_sum_ += losses[i] / double(width_) / double(plans[i].batch.size);
+    }
+  }
+
+  void check_batch(const Batch& batch) const {
+    check_same_size("linear", "sparse features", batch.size, batch.sparse.rows());
+    check_below("linear", "a feature", batch.sparse.columns, features_);
+    if (model_.target() != TargetKind::tags) return;
+    check_same_size("loss_delta", "tags", batch.size, batch.tags.rows());
+    check_below("loss_delta", "a tag", batch.tags.columns, width_);
+  }
+  static void check_below(const char* function, const char* what,
+                          const std::vector<std::uint32_t>& columns, std::size_t end) {
+    for (const std::uint32_t column : columns) {
+      if (column >= end) {
+        fail(function, what, fmt::format("in [0, {})", end), fmt::format("{}", column));
+      }
+    }
+  }
+
+  // Logits of a stripe become derivatives; gives back the summed loss of its tags.
+  double tags_delta(std::size_t stripe, const Batch& batch) const {
+    const std::size_t first = stripe * kStripe, columns = store_.columns(stripe);
+    targets_.assign(logits_.size(), 0.0f);
+    for (std::size_t i = 0; i < batch.size; ++i) {
+      for (std::size_t k = batch.tags.offsets[i]; k < batch.tags.offsets[i + 1]; ++k) {
+        const std::size_t tag = batch.tags.columns[k] - first;  // a very large one if it is below
+        if (tag >= columns) continue;
+        targets_[i * kStripe + tag] = batch.tags.values.empty() ? 1.0f : batch.tags.values[k];
+      }
+      if (columns == kStripe) continue;
+      const auto row = logits_.begin() + std::ptrdiff_t(i * kStripe);
+      std::fill(row + std::ptrdiff_t(columns), row + kStripe, -1e30f);  // which have no loss
+    }
+    const float per_example = float(1.0 / double(batch.size));
+    return logistic_delta(logits_, targets_, per_example / float(width_));
+  }
+
+  // Other losses need all of an example's outputs at once.
+  void run_step_by_step(const RowLaw& law, std::span<const StepPlan> plans,
+                        std::size_t begun) const {
+    const auto each_stripe = [&](auto act) {
+      for (std::size_t stripe = 0; stripe < store_.stripes(); ++stripe) act(stripe);
     };
-    if (isotropic_) {
-      const float one = *lambdas;
-      at_full_width([=]() __attribute__((always_inline)) {
-        loop([=](std::size_t) __attribute__((always_inline)) { return one; });
+    each_stripe([&](std::size_t stripe) { begin_stripe(stripe, begun); });
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      const StepPlan& plan = plans[i];
+      const std::size_t examples = plan.batch.size, apart = examples * kStripe;
+      logits_.resize(store_.stripes() * apart);
+      outputs_.resize(examples * width_);
+      const auto each_part = [&](std::size_t stripe, auto copy) {
+        for (std::size_t k = 0; k < examples; ++k) {
+          copy(logits_.data() + stripe * apart + k * kStripe,
+               outputs_.data() + k * width_ + stripe * kStripe, store_.columns(stripe));
+        }
+      };
+      each_stripe([&](std::size_t stripe) {
+        store_.catch_up(stripe, law, clocks_, plans, i);
+        store_.logits(stripe, plan, logits_.data() + stripe * apart);
+        each_part(stripe, [](const float* in_stripe, float* in_row, std::size_t count) {
+          std::copy_n(in_stripe, count, in_row);
+        });
       });
-    } else {
-      at_full_width([=]() __attribute__((always_inline)) {
-        loop([=](std::size_t i) __attribute__((always_inline)) { return lambdas[i]; });
+      loss_sum_ += loss_delta(model_.target(), plan.batch, outputs_, width_, Scale::batch_mean, {},
+                              outputs_);
+      each_stripe([&](std::size_t stripe) {
+        each_part(stripe, [](float* in_stripe, const float* in_row, std::size_t count) {
+          std::fill(std::copy_n(in_row, count, in_stripe), in_stripe + kStripe, 0.0f);
+        });
+        store_.descend(stripe, law, gradient_scale(plan), plans, i,
+                       logits_.data() + stripe * apart);
       });
     }
-    if (out.sum != nullptr) add({out.theta, width}, {out.sum, width});
   }
 
   HostVector<float> collect(Wanted wanted) const {
+    run_planned();
     HostVector<float> out(model_.size());
     const float coefficient = isotropic_ ? float(untouched_coefficient(wanted)) : 0.0f;
     const std::vector<FreeStretch> way = isotropic_ ? std::vector<FreeStretch>() : way_so_far();
-    std::vector<float> scratch(5 * width_);
-    for (std::size_t r = 0; r < rows_;) {
+    for (std::size_t r = 0; r <= features_;) {
       std::size_t end = r;  // of rows that were never touched, from this one on
-      while (end < rows_ && clocks_[end].step == kNeverTouched) ++end;
+      while (end < features_ && !kept_.keeps(end)) ++end;
       if (end > r) {
         const std::span<float> to = out.span().subspan(r * width_, (end - r) * width_);
         if (isotropic_) {
@@ -236,7 +241,7 @@ class SparseChain final : public Chain {
         }
         r = end;
       } else {
-        write_row(wanted, r, scratch, out.span().subspan(r * width_, width_));
+        write_kept(wanted, r, out.span().subspan(r * width_, width_));
         ++r;
       }
     }
@@ -247,11 +252,10 @@ class SparseChain final : public Chain {
   std::vector<FreeStretch> way_so_far() const {
     std::vector<FreeStretch> way;
     std::size_t done = 0;
-    for (const Event& event : events_) {
-      const bool averaged = settings_.averages && event.epoch_steps > 0;
+    for (const ChainEvent& event : events_) {
       way.push_back({.steps = event.step - done,
                      .sample = event.sample,
-                     .averaged = averaged ? float(event.epoch_steps) : 0.0f,
+                     .averaged = float(event.epoch_steps),
                      .new_sum = event.sample == 0});
       done = event.step;
     }
@@ -269,7 +273,7 @@ class SparseChain final : public Chain {
     if (wanted == Wanted::iterate) return maps_[steps_].by_r;
     if (wanted == Wanted::average) return sample(steps_, epoch_steps_);
     double mean = 0, squares = 0;
-    for (const Event& event : events_) {
+    for (const ChainEvent& event : events_) {
       if (event.sample == 0) continue;
       const double gap = sample(event.step, event.epoch_steps) - mean;
       mean += gap / event.sample;
@@ -281,7 +285,7 @@ class SparseChain final : public Chain {
   void write_untouched(Wanted wanted, float coefficient, std::size_t r, std::span<float> to) const {
     const float* theta = visit_.round.mean.span().data() + r * width_;
     const float* eta = visit_.cavity.eta().span().data() + r * width_;
-    const float lambda = row_lambda_[0];
+    const float lambda = lambda_;
     float* out = to.data();
     const std::size_t width = to.size();
     if (wanted == Wanted::variance) {
@@ -315,26 +319,12 @@ class SparseChain final : public Chain {
     for (float& x : to) x /= divisor;
   }
 
-  // `scratch` has room for a row's state; the row itself stays as it is.
-  void write_row(Wanted wanted, std::size_t r, std::span<float> scratch,
-                 std::span<float> to) const {
-    const Row stored = row(r);
-    const auto part = [&](std::size_t i, const float* kept) {
-      return kept == nullptr ? nullptr : scratch.data() + i * width_;
-    };
-    const Row copy{part(0, stored.theta), part(1, stored.momentum), part(2, stored.sum),
-                   part(3, stored.mean), part(4, stored.squares)};
-    Clock clock = clocks_[r];
-    const std::array from{stored.theta, stored.momentum, stored.sum, stored.mean, stored.squares};
-    const std::array into{copy.theta, copy.momentum, copy.sum, copy.mean, copy.squares};
-    for (std::size_t i = 0; i < from.size(); ++i) {
-      if (from[i] != nullptr) std::copy_n(from[i], width_, into[i]);
-    }
-    catch_up(clock, prior(r), copy);
-    const std::array of_wanted{copy.theta, copy.sum, copy.mean, copy.squares};
-    const std::array divisor{1.0f, float(epoch_steps_), 1.0f, float(samples_ - 1)};
+  void write_kept(Wanted wanted, std::size_t row, std::span<float> to) const {
+    const std::size_t slot = kept_.slot(row);
+    constexpr std::array kParts{RowPart::theta, RowPart::sum, RowPart::mean, RowPart::squares};
+    const std::array divisors{1.0f, float(epoch_steps_), 1.0f, float(samples_ - 1)};
     const std::size_t which = std::size_t(wanted);
-    for (std::size_t i = 0; i < width_; ++i) to[i] = of_wanted[which][i] / divisor[which];
+    store_.read(slot, kParts[which], law(), clocks_[slot], steps_, divisors[which], to);
   }
 
   SparseLinear& model_;
@@ -342,22 +332,25 @@ class SparseChain final : public Chain {
   std::size_t client_;
   const Visit& visit_;
   const ChainSettings& settings_;
-  std::size_t width_;  // numbers in a row
-  std::size_t rows_;   // of W, and the bias as the last
-  bool isotropic_;     // Λ_p is one number
+  std::size_t width_;     // numbers in a row
+  std::size_t features_;  // rows of W; the bias is one more
+  bool isotropic_;        // Λ_p is one number,
+  float lambda_ = 0;      // this one
   SgdNumbers numbers_;
-  float decay_ = 0;                        // wd N_k
-  mutable std::vector<float> row_lambda_;  // Λ_p: one number, or of the row last asked for
-  std::vector<FreeMap> maps_{FreeMap{}};   // of 0, 1, 2, … steps; isotropic only
-  std::vector<Clock> clocks_;
-  std::unique_ptr<float[]> theta_, momentum_, sum_, mean_, squares_;  // only touched rows are set
-  std::vector<Event> events_;
-  Batch batch_;
-  std::vector<std::uint32_t> touched_;
-  std::vector<float> gradient_;  // [touched rows, then the bias]
+  float decay_ = 0;                                  // wd N_k
+  std::vector<FreeMap> maps_{FreeMap{}};             // of 0, 1, 2, … steps; isotropic only
+  std::vector<GradientMap> gradient_maps_;           // of 0, 1, 2, … after the gradient
+  std::vector<RowMap> row_maps_{RowMap(FreeMap{})};  // the same
+  KeptRows kept_;
+  std::vector<ChainEvent> events_;
+  // What run_planned() changes.
+  mutable StepPlans plans_;
+  mutable RowStore store_;
+  mutable std::vector<RowClock> clocks_;  // of slots that have begun
+  mutable std::vector<float> logits_, targets_, outputs_;
+  mutable double loss_sum_ = 0;
   int samples_ = 0;
   std::size_t steps_ = 0, epoch_steps_ = 0;
-  double loss_sum_ = 0;
 };
 
 }  // namespace

@@ -181,6 +181,99 @@ TEST_F(SparseChains, WithOneOutputAreNoSpecialCase) {
   }
 }
 
+// More outputs than a stripe has columns, and of every kind that has several.
+TEST_F(SparseChains, WithManyOutputsAreNoSpecialCase) {
+  constexpr std::size_t kOutputs = 37, kFew = 12, kAll = (kFew + 1) * kOutputs;
+  Stream stream({.seed = 6, .purpose = Purpose::test});
+  Batch rows;
+  rows.size = kExamples;
+  for (std::size_t i = 0; i < kExamples; ++i) {
+    for (const std::size_t word : sample_without_replacement(stream, kFew - 2, 2)) {
+      rows.sparse.columns.push_back(std::uint32_t(word));
+    }
+    rows.sparse.offsets.push_back(std::uint32_t(rows.sparse.columns.size()));
+    rows.labels.push_back(std::int32_t(stream.below(kOutputs)));
+    for (const std::size_t tag : sample_without_replacement(stream, kOutputs, 3)) {
+      rows.tags.columns.push_back(std::uint32_t(tag));
+    }
+    rows.tags.offsets.push_back(std::uint32_t(rows.tags.columns.size()));
+  }
+  V theta(kAll), eta(kAll), lambda(kAll);
+  fill_normal({.seed = 7, .purpose = Purpose::test}, theta.span());
+  fill_normal({.seed = 8, .purpose = Purpose::test}, eta.span());
+  fill_normal({.seed = 9, .purpose = Purpose::test}, lambda.span());
+  const TestRound round("fed_sep", {}, from_mean(theta, 20.0f));
+  ClientRows owner;
+  owner.add("one", kExamples);
+  for (const TargetKind target : {TargetKind::tags, TargetKind::label}) {
+    const auto model =
+        make_sparse_linear({.features = kFew, .outputs = kOutputs, .target = target});
+    Batch with_target = rows;
+    if (target == TargetKind::tags) with_target.labels.clear();
+    if (target == TargetKind::label) with_target.tags = {};
+    const DatasetInfo info{.name = "wide",
+                           .features = {std::int64_t(kFew)},
+                           .sparse = true,
+                           .target = target,
+                           .outputs = kOutputs,
+                           .skipped_records = 0,
+                           .feature_names = {},
+                           .output_names = {}};
+    const auto data =
+        memory_dataset(info, {owner, batch_rows(with_target)}, {owner, batch_rows(with_target)});
+    const ClientInfo client = clients_of(data->clients())[0];
+    for (const bool isotropic : {true, false}) {
+      SCOPED_TRACE(testing::Message() << int(target) << isotropic);
+      settings_.keeps_variance = true;
+      settings_.client.loss_times_batch = true;
+      const Visit visit =
+          round.visit(client, isotropic ? Message(eta, 3.0f) : Message(eta, positive(lambda)));
+      const ChainInput input{*data, 0, visit, settings_};
+      const auto dense = make_dense_chain(*model, input);
+      const auto sparse = make_sparse_chain(*model, input);
+      for (int epoch = 0; epoch < 3; ++epoch) {
+        for (Chain* chain : {dense.get(), sparse.get()}) {
+          chain->run_epoch(epoch);
+          chain->accumulate_moments();
+        }
+        if (epoch == 1) expect_near(sparse->iterate(), dense->iterate(), "iterate ");
+      }
+      expect_near(sparse->mean(), dense->mean(), "mean ");
+      expect_near(sparse->variance(), dense->variance(), "variance ");
+      EXPECT_NEAR(sparse->loss_sum(), dense->loss_sum(), 1e-5 * double(dense->steps()));
+      EXPECT_GT(sum(sparse->variance()), 0.1);
+    }
+  }
+}
+
+// Steps are put off until somebody asks; but for rounding, nothing depends on when that is.
+TEST_F(SparseChains, MayBeAskedAtAnyTime) {
+  for (const bool isotropic : {true, false}) {
+    const Visit start = visit(isotropic);
+    const ChainInput input{*data_, 0, start, settings_};
+    const auto at_once = make_sparse_chain(*model_, input);
+    const auto later = make_sparse_chain(*model_, input);
+    for (int epoch = 0; epoch < 3; ++epoch) {
+      for (Chain* chain : {at_once.get(), later.get()}) {
+        chain->run_epoch(epoch);
+        if (chain == at_once.get()) chain->iterate();
+      }
+    }
+    const double loss = later->loss_sum();
+    EXPECT_NEAR(loss, at_once->loss_sum(), 1e-6 * loss);
+    expect_near(later->iterate(), at_once->iterate(), "iterate ");
+    EXPECT_EQ(later->steps(), at_once->steps());
+  }
+}
+
+TEST_F(SparseChains, RefuseWordsThatAreNoFeatures) {
+  const auto narrow =
+      make_sparse_linear({.features = 20, .outputs = kTags, .target = TargetKind::tags});
+  const Visit start = visit(true);
+  const auto chain = make_sparse_chain(*narrow, {*data_, 0, start, settings_});
+  EXPECT_THROW(chain->run_epoch(0), InputError);
+}
+
 TEST_F(SparseChains, LeaveRowsAloneThatNothingPulls) {
   settings_.client.weight_decay = 0;
   const Visit flat = round_.visit(client_, Message(V(kSize), 0.0f));
