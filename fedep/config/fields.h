@@ -124,6 +124,7 @@ void list_fields(Fields& f, PhaseSettings& s) {
   f("guard_floor", s.guard.floor, positive());
   f("factors", s.factors);
   f("optimizer_state", s.optimizer_state);
+  f("optimizer", s.optimizer, OptimizerSettings{});
   f("inference", s.inference, InferenceSettings{});
 }
 

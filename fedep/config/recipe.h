@@ -148,6 +148,8 @@ struct PhaseSettings {
   GuardSettings guard = {};               // guard.floor is the key guard_floor
   FactorStart factors = FactorStart::carry_mean;
   OptimizerHandover optimizer_state = OptimizerHandover::fresh;
+  // For q and for factors in this phase; none: server.optimizer and server.factor_optimizer.
+  std::optional<OptimizerSettings> optimizer = {};
   std::optional<InferenceSettings> inference = {};  // none: the algorithm needs none
 
   bool operator==(const PhaseSettings&) const = default;

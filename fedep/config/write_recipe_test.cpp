@@ -142,7 +142,7 @@ TEST(WriteRecipe, HasEveryKeyItEverHad) {
                    "initial_accumulator"}));
   EXPECT_EQ(names_of<PhaseSettings>(),
             (Names{"algorithm", "rounds", "cavity", "share", "weight", "clip", "guard",
-                   "guard_floor", "factors", "optimizer_state", "inference"}));
+                   "guard_floor", "factors", "optimizer_state", "optimizer", "inference"}));
   EXPECT_EQ(names_of<InferenceSettings>(),
             (Names{"name", "alpha", "scale", "initial_scale", "shrinkage", "epochs", "samples",
                    "decay", "clip_std", "rescale", "average_within_epoch", "langevin", "rho",

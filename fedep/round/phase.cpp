@@ -1,9 +1,27 @@
 #include "fedep/round/phase.h"
 
+#include <algorithm>
+
 #include "fedep/message/check.h"
 #include "fedep/optim/optimizer.h"
 
 namespace fedep {
+namespace {
+
+// What the next phase is to carry must be what its optimizer keeps.
+void check_carried(const std::vector<Phase>& before, const OptimizerSettings& optimizer) {
+  const OptimizerSettings& last = before.back().server_optimizer;
+  if (std::ranges::equal(find_optimizer(last.name).slots(last),
+                         find_optimizer(optimizer.name).slots(optimizer))) {
+    return;
+  }
+  throw InputError(fmt::format(
+      "phase.{}.optimizer_state can be carry only with the optimizer of the phase before, "
+      "but that is {} and this one {}; make it fresh",
+      before.size(), last.name, optimizer.name));
+}
+
+}  // namespace
 
 std::vector<Phase> plan_phases(const Recipe& recipe,
                                const std::function<Family(std::string_view)>& family_of) {
@@ -17,9 +35,13 @@ std::vector<Phase> plan_phases(const Recipe& recipe,
                                    phases.size(), algorithm.name));
     }
     const ServerSettings& server = recipe.server;
-    check_optimizer(server.optimizer);
-    const OptimizerSettings factor = server.factor_optimizer.value_or(server.optimizer);
+    const OptimizerSettings optimizer = settings.optimizer.value_or(server.optimizer);
+    check_optimizer(optimizer);
+    const OptimizerSettings factor =
+        settings.optimizer.value_or(server.factor_optimizer.value_or(server.optimizer));
     check_optimizer(factor);
+    const bool carries = settings.optimizer_state == OptimizerHandover::carry;
+    if (carries && !phases.empty()) check_carried(phases, optimizer);
     Phase phase{
         .algorithm = &algorithm,
         .first_round = first_round,
@@ -34,8 +56,8 @@ std::vector<Phase> plan_phases(const Recipe& recipe,
         .delta = {.rho = inference.rho},
         .factors = settings.factors,
         .alpha = inference.alpha,
-        .carries_optimizer = settings.optimizer_state == OptimizerHandover::carry,
-        .server_optimizer = server.optimizer,
+        .carries_optimizer = carries,
+        .server_optimizer = optimizer,
         .factor_optimizer = factor,
         .clients_per_round = std::size_t(server.clients_per_round),
         .grid_bits = server.grid_bits,

@@ -70,6 +70,32 @@ TEST(PlanPhases, LetARecipeOverruleTheAlgorithm) {
   EXPECT_EQ(phase.factor_optimizer, (OptimizerSettings{.lr = 0.25}));
 }
 
+TEST(PlanPhases, MayHaveAnOptimizerOfTheirOwn) {
+  Recipe recipe = two_phases();
+  recipe.server.factor_optimizer = OptimizerSettings{.lr = 0.25};
+  const OptimizerSettings own{.lr = 0.125, .momentum = 0.5};
+  recipe.phases[1].optimizer = own;
+  const std::vector<Phase> phases = plan_phases(recipe, diagonal_if_exact);
+  EXPECT_EQ(phases[0].server_optimizer, recipe.server.optimizer);
+  EXPECT_EQ(phases[0].factor_optimizer, *recipe.server.factor_optimizer);
+  EXPECT_EQ(phases[1].server_optimizer, own);
+  EXPECT_EQ(phases[1].factor_optimizer, own);  // q and the factors take the same steps
+}
+
+TEST(PlanPhases, CarryOnlyWhatTheNextOptimizerKeeps) {
+  Recipe recipe = two_phases();
+  recipe.phases[1].optimizer = OptimizerSettings{.name = "adam"};
+  try {
+    plan_phases(recipe, diagonal_if_exact);
+    FAIL() << "should be refused";
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("phase.1.optimizer_state"), std::string::npos)
+        << error.what();
+  }
+  recipe.phases[1].optimizer_state = OptimizerHandover::fresh;
+  EXPECT_NO_THROW(plan_phases(recipe, diagonal_if_exact));
+}
+
 TEST(PlanPhases, NeedAnInferenceMethodOnlyWhereADistributionIsInferred) {
   Recipe recipe = two_phases();
   recipe.phases[0].inference = InferenceSettings{.rho = 0.25};
