@@ -128,21 +128,24 @@ double value_of(const Result& result, std::string_view name) {
   return kNotThere;
 }
 
-// How many, how long each took in the order of seeds, and where and when the last of them ran.
+// How many, how long each took in the order of seeds, where, and when the last of them ran.
 std::string runs_text(std::vector<const Result*> runs) {
   if (runs.empty()) return "not run";
   std::sort(runs.begin(), runs.end(),
             [](const Result* a, const Result* b) { return a->seed < b->seed; });
-  std::vector<std::string> seconds;
+  std::vector<std::string> seconds, devices;
+  std::string date;
   for (const Result* run : runs) {
     seconds.push_back(fmt::format("{:.{}f}", run->seconds, run->seconds < 10 ? 1 : 0));
+    const bool known = std::find(devices.begin(), devices.end(), run->device) != devices.end();
+    if (!run->device.empty() && !known) devices.push_back(run->device);
+    date = std::max(date, run->date.substr(0, run->date.find('T')));
   }
-  const Result& last = *runs.back();
   std::string text =
       fmt::format("{} seed{}, {} rounds; {} s", runs.size(), runs.size() == 1 ? "" : "s",
-                  last.rounds, fmt::join(seconds, ", "));
-  if (!last.device.empty()) text += fmt::format("; {}", last.device);
-  if (!last.date.empty()) text += fmt::format(", {}", last.date.substr(0, last.date.find('T')));
+                  runs.front()->rounds, fmt::join(seconds, ", "));
+  if (!devices.empty()) text += fmt::format("; {}", fmt::join(devices, "; "));
+  if (!date.empty()) text += fmt::format(", {}", date);
   return text;
 }
 

@@ -60,6 +60,18 @@ TEST(Comparison, TakesTheLastResultOfASeedAndTheLongestRuns) {
   EXPECT_TRUE(has(text, "1 seed, 1500 rounds")) << text;
 }
 
+TEST(Comparison, NamesEveryMachineAndTheLatestDate) {
+  std::vector<Result> results{table2_result(2, 0.5), table2_result(1, 0.5), table2_result(3, 0.5)};
+  results[0].date = "2026-03-01T00:00:00Z";
+  results[1].device = "cuda a GPU";
+  results[1].seconds = 3;
+  const std::string text = comparison("table2", results, true);
+  EXPECT_TRUE(has(text,
+                  "3 seeds, 1500 rounds; 3.0, 12, 12 s; cuda a GPU; cpu: a CPU, 2 threads, "
+                  "2026-03-01 |"))
+      << text;
+}
+
 TEST(Comparison, ShowsRowsAndTablesThatThePaperDoesNotHave) {
   const Result own{.table = "hospitals",
                    .row = "fed_ep",
