@@ -61,7 +61,9 @@ class Events {
     for (const Json& line : rounds) {
       Metrics scalars = last_metrics({&line, 1});
       for (const char* const name : {"train_loss", "seconds"}) {
-        if (line[name].is_number()) scalars.emplace_back(name, line[name].get<double>());
+        const auto found = line.find(name);
+        if (found == line.end() || !found->is_number()) continue;
+        scalars.emplace_back(name, found->get<double>());
       }
       write(line["round"].get<std::int64_t>(), scalars);
     }
@@ -79,15 +81,18 @@ class Events {
   std::optional<EventFile> file_;
 };
 
-// What a round's bits depend on beside the recipe, in lines. Threads are not part of it.
+// What a round's bits depend on beside the recipe, in lines: also this program's own bytes, since
+// versions do not change with every change of its arithmetic. Threads are not part of it.
 std::string origin_of(const Recipe& recipe, const Task& task, const RunRecipeOptions& options) {
   const std::uint64_t data = task.data() != nullptr ? fingerprint(*task.data()) : 0;
   const std::uint64_t model = std::filesystem::is_regular_file(recipe.model.path)
                                   ? fingerprint(read_file(recipe.model.path))
                                   : 0;
-  return fmt::format("fedep {}, {}\ndevice {}\ndata {:016x}\nmodel {:016x}\n", version_text(),
-                     build_text(), options.device == "cuda" ? device_text(options) : machine_text(),
-                     data, model);
+  const std::uint64_t program = fingerprint(read_file("/proc/self/exe"));
+  return fmt::format(
+      "fedep {}, {}\nprogram {:016x}\nmachine {}\ndevice {}\ndata {:016x}\nmodel {:016x}\n",
+      version_text(), build_text(), program, machine_text(),
+      options.device == "cuda" ? device_text(options) : "cpu", data, model);
 }
 
 }  // namespace
@@ -158,10 +163,13 @@ RunResult run_recipe(const Recipe& recipe, const RunRecipeOptions& options) {
   if (!options.burn_in.empty()) {
     burn_in.emplace(options.burn_in, recipe, origin_of(recipe, *task, options), task->layout(),
                     [](std::string_view line) { fmt::print(stderr, "{}\n", line); });
+    const bool is_new = directory.checkpoints().empty();
     const std::vector<Json> rounds = burn_in->adopt(directory, header);
     events.write(rounds);
     resume |= !rounds.empty();
-    hooks.keep_after = options.keep_after;
+    // What goes on from a checkpoint of its own may have come there on another device, by another
+    // program or with other scores: it is not kept for others.
+    if (is_new || !rounds.empty()) hooks.keep_after = options.keep_after;
     hooks.keep = [&](const ServerState& state, const Phase& phase) {
       burn_in->keep(state, phase, directory.log());
     };

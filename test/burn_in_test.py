@@ -6,6 +6,7 @@ ends in when it plays all of its rounds itself.
 """
 
 import json
+import os
 import sys
 import unittest
 from pathlib import Path
@@ -199,6 +200,33 @@ class BurnInTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.reproduce("shared")
         self.assert_same(expected, "shared", {"fed_avg": 0, "fed_ep_i": 5, "fed_pa": 4, "fed_sep_l": 5})
+
+    def test_is_not_kept_by_a_run_that_went_on_from_its_own_checkpoint(self):
+        """It may have come there otherwise: here its first rounds were not scored."""
+        expected = self.alone()
+        run = self.run_folder("shared", "fed_avg")
+        recipe = self.folder / "recipe" / "fed_avg.toml"
+        done = PROGRAM.run("run", recipe, "--rounds", 3, "--set", "evaluate.every=0", "--out", run, cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.reproduce("shared", "--rows", "fed_avg")
+        self.assertFalse((self.folder / "shared" / "burn-in").exists())
+        self.reproduce("shared", "--rows", "fed_sep_l")
+        self.assertEqual(contents(self.run_folder("shared", "fed_sep_l")), expected["fed_sep_l"])
+        self.assertEqual(len(self.kept()), 4)
+
+    def test_is_not_shared_between_programs(self):
+        """Of one version, but not of the same bytes."""
+        self.reproduce("shared", "--rows", "fed_avg")
+        other = self.folder / "fedep"
+        other.write_bytes(PROGRAM.path.read_bytes() + b"\0")
+        other.chmod(0o755)
+        if not os.access(other, os.X_OK):
+            self.skipTest(f"{self.folder} holds no programs that can be run")
+        arguments = ("reproduce", "trial", "--out", "shared", "--rows", "fed_sep_l")
+        done = Program(other).run(*arguments, cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("rounds are those of", done.stderr)
+        self.assertEqual(len(self.kept()), 8)
 
     def test_in_a_named_folder_is_shared_between_folders_of_runs(self):
         self.reproduce("one", "--rows", "fed_avg", "--burn-in", "burn-in")
