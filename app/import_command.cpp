@@ -6,6 +6,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
@@ -55,6 +56,8 @@ int import_data(const ImportOptions& options) {
   settings.name = "shards";
   settings.path = options.out;
   if (fingerprint(*open_dataset(settings, recipe.seed, "")) != fingerprint(*task->data())) {
+    std::error_code ignored;
+    fs::remove(fs::path(options.out) / "manifest.json", ignored);  // so that nobody reads them
     throw RunError(
         fmt::format("{}: shards must read back as they were written, but do not", options.out));
   }

@@ -3,14 +3,24 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "fedep/message/check.h"
+#include "fedep/message/nearest.h"
 
 namespace fedep {
 namespace {
+
+void check_ids(std::string_view what, std::span<const std::string> ids) {
+  std::set<std::string_view> seen;
+  for (const std::string& id : ids) {
+    if (!seen.insert(id).second) fail(what, "client ids", "different", shown(id) + " twice");
+  }
+}
 
 class CroppedDataset final : public Dataset {
  public:
@@ -31,6 +41,8 @@ class CroppedDataset final : public Dataset {
                       train_.projection->features());
     }
     check_same_size(what, "held-out rows", test_.clients.offsets.back(), test_.rows->rows());
+    check_ids(what, train_.clients.ids);
+    check_ids(what, test_.clients.ids);
     for (std::size_t k = 0; k < train_.clients.ids.size(); ++k) {
       const std::size_t begin = train_.clients.offsets[k], end = train_.clients.offsets[k + 1];
       if (begin == end) fail(what, "client " + train_.clients.ids[k], "with images", "without any");

@@ -82,6 +82,9 @@ TEST(CroppedDataset, RefusesPartsThatDoNotFit) {
   CroppedImages none = images();
   none.clients.add("c", 0);
   EXPECT_THROW(cropped_dataset(info(), none, nothing(), false), InputError);
+  CroppedImages twice = images();
+  twice.clients.ids[1] = "a";
+  EXPECT_THROW(cropped_dataset(info(), twice, nothing(), false), InputError);
   EXPECT_THROW(PcaProjection(16, std::vector<float>(3), std::vector<float>(2)), InputError);
 }
 

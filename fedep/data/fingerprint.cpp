@@ -73,8 +73,10 @@ std::uint64_t fingerprint(const Dataset& data) {
       hash.add(batch);
     }
   }
-  // Centre crops do not show the borders that random ones do.
-  if (const auto raw = data.raw_images(); raw && raw->crop) {
+  // Centre crops do not show the borders that random ones do. Projections of centre crops are all
+  // that anybody keeps of their images.
+  const auto raw = data.raw_images();
+  if (raw && raw->crop && (raw->random_crops || raw->projection == nullptr)) {
     const std::size_t pixels = raw->crop->image_size();
     for (const std::vector<std::uint32_t>& images : raw->clients) {
       for (const std::uint32_t image : images)

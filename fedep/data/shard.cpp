@@ -1,11 +1,14 @@
 #include "fedep/data/shard.h"
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "fedep/data/image_dataset.h"
@@ -30,21 +33,46 @@ std::string text_of(const Json& json) {
   }
 }
 
-DatasetInfo info_of(const Json& json, const std::string& source) {
+// Sizes that others multiply: none so large that a product of theirs could begin again at zero.
+constexpr double kMostFeatures = std::numeric_limits<std::int32_t>::max();
+constexpr double kMostSide = 1 << 15;
+
+void check_names(std::string_view name, std::span<const std::string> names, std::size_t count) {
+  if (!names.empty()) check_same_size("about", name, count, names.size());
+}
+
+void check_info(const DatasetInfo& info) {
+  double features = 1;
+  for (const std::int64_t extent : info.features) {
+    check_in("about", "extent of features", double(extent), 1, kMostFeatures);
+    features *= double(extent);
+    check_in("about", "number of features", features, 1, kMostFeatures);
+  }
+  const bool has_one = info.target == TargetKind::binary || info.target == TargetKind::real;
+  check_in("about", "outputs", double(info.outputs), 1, has_one ? 1 : kMostFeatures);
+  check_names("feature_names", info.feature_names, info.feature_count());
+  check_names("output_names", info.output_names, info.outputs);
+}
+
+DatasetInfo info_of(const Json& json) {
   DatasetInfo info;
   info.name = json.at("data");
   info.features = json.at("features").get<std::vector<std::int64_t>>();
   info.sparse = json.at("sparse");
   const auto target = std::find(std::begin(kTargets), std::end(kTargets), json.at("target"));
-  if (target == std::end(kTargets)) throw InputError("target");
+  if (target == std::end(kTargets)) {
+    throw InputError(fmt::format("target must be {}, but is {}", fmt::join(kTargets, ", "),
+                                 json.at("target").dump()));
+  }
   info.target = TargetKind(target - std::begin(kTargets));
   info.outputs = json.at("outputs");
   info.feature_names = json.at("feature_names").get<std::vector<std::string>>();
   info.output_names = json.at("output_names").get<std::vector<std::string>>();
   const std::string table = json.at("table");
   if (!table.empty()) {
-    info.table = std::make_shared<const TableFeatures>(parse_table_features(table, source));
+    info.table = std::make_shared<const TableFeatures>(parse_table_features(table, "table"));
   }
+  check_info(info);
   return info;
 }
 
@@ -54,7 +82,7 @@ std::optional<std::vector<std::uint8_t>> as_bytes_over_255(std::span<const float
   bytes.reserve(values.size());
   for (const float value : values) {
     const std::optional<std::uint8_t> byte = pixel_byte(double(value));
-    if (!byte || float(*byte) / 255.0f != value) return std::nullopt;
+    if (!byte || float(*byte) / 255.0f != value || std::signbit(value)) return std::nullopt;
     bytes.push_back(*byte);
   }
   return bytes;
@@ -90,6 +118,13 @@ class Sections {
   Record record_;
 };
 
+// Whether `came` values are `size` rows of `each`, which is positive; products may be too large.
+void check_rows(std::string_view prefix, std::string_view name, std::size_t size, std::size_t each,
+                std::size_t came) {
+  if (came % each == 0 && came / each == size) return;
+  fail(prefix, name, fmt::format("of {} rows of {}", size, each), fmt::format("of {}", came));
+}
+
 SparseRows take_rows(Record& record, const std::string& prefix, std::size_t columns) {
   SparseRows rows;
   const auto offsets = record.extract<std::int64_t>(prefix + "offsets");
@@ -106,6 +141,11 @@ SparseRows take_rows(Record& record, const std::string& prefix, std::size_t colu
       throw InputError(
           fmt::format("{}columns must be below {}, but one is {}", prefix, columns, place));
     }
+  }
+  for (std::size_t row = 0; row + 1 < offsets.size(); ++row) {
+    const auto begin = places.begin() + offsets[row], end = places.begin() + offsets[row + 1];
+    if (std::adjacent_find(begin, end, std::greater_equal()) == end) continue;
+    throw InputError(fmt::format("{}columns of row {} must ascend, but do not", prefix, row));
   }
   if (!rows.values.empty()) check_same_size(prefix, "values", places.size(), rows.values.size());
   rows.offsets.assign(offsets.begin(), offsets.end());
@@ -133,8 +173,7 @@ Batch take_batch(Record& record, const std::string& prefix, std::size_t size,
   } else {
     batch.dense = record.extract<float>(prefix + "dense");
   }
-  check_same_size(prefix, "features", info.sparse ? 0 : size * info.feature_count(),
-                  batch.dense.size());
+  check_rows(prefix, "features", info.sparse ? 0 : size, info.feature_count(), batch.dense.size());
   if (size == 0) return batch;
   if (info.sparse) {
     batch.sparse = take_rows(record, prefix + "sparse.", info.feature_count());
@@ -143,6 +182,7 @@ Batch take_batch(Record& record, const std::string& prefix, std::size_t size,
   if (info.target == TargetKind::tags) {
     batch.tags = take_rows(record, prefix + "tags.", info.outputs);
     check_same_size(prefix, "rows of tags", size, batch.tags.rows());
+    check_same_size(prefix, "values of tags", 0, batch.tags.values.size());
   } else if (info.target == TargetKind::real) {
     batch.reals = record.extract<float>(prefix + "reals");
     check_same_size(prefix, "numbers to predict", size, batch.reals.size());
@@ -158,10 +198,12 @@ ShardImages take_images(Record& record, const Json& crop, std::size_t size,
                         const DatasetInfo& info) {
   ShardImages images;
   images.crop = {crop.at("side"), crop.at("crop_side"), crop.at("channels")};
-  check_in("crop", "side", double(images.crop.crop_side), 1, double(images.crop.side));
+  check_in("crop", "side", double(images.crop.side), 1, kMostSide);
+  check_in("crop", "crop_side", double(images.crop.crop_side), 1, double(images.crop.side));
+  check_in("crop", "channels", double(images.crop.channels), 1, kMostSide);
   images.pixels = record.extract<std::uint8_t>("train.images");
   images.labels = record.extract<std::int32_t>("train.labels");
-  check_same_size("train", "pixels", size * images.crop.image_size(), images.pixels.size());
+  check_rows("train", "pixels", size, images.crop.image_size(), images.pixels.size());
   check_same_size("train", "labels", size, images.labels.size());
   check_labels(images.labels, info);
   if (record.has("projection.panels")) {
@@ -172,7 +214,7 @@ ShardImages take_images(Record& record, const Json& crop, std::size_t size,
   return images;
 }
 
-Shard shard_of(Record record, const std::string& source, const Shard* known) {
+Shard shard_of(Record record, const Shard* known) {
   const auto text = record.extract<std::uint8_t>("header");
   const Json header = Json::parse(text.begin(), text.end());
   if (header.at("format") != kFormat) throw InputError("format must be fedep.shard, but is not");
@@ -184,9 +226,8 @@ Shard shard_of(Record record, const std::string& source, const Shard* known) {
   shard.client = header.at("client");
   const auto about = record.extract<std::uint8_t>("about");
   shard.about.assign(about.begin(), about.end());
-  shard.info = known != nullptr && known->about == shard.about
-                   ? known->info
-                   : info_of(Json::parse(shard.about), source);
+  const bool is_known = known != nullptr && !known->about.empty() && known->about == shard.about;
+  shard.info = is_known ? known->info : info_of(Json::parse(shard.about));
   const std::size_t train = header.at("train"), test = header.at("test");
   if (header.at("crop").is_null()) {
     shard.train = take_batch(record, "train.", train, shard.info);
@@ -241,7 +282,7 @@ std::vector<std::byte> shard_bytes(const Shard& shard) {
 
 Shard parse_shard(std::span<const std::byte> bytes, const std::string& source, const Shard* known) {
   try {
-    return shard_of(read_record(bytes), source, known);
+    return shard_of(read_record(bytes), known);
   } catch (const InputError& error) {
     throw InputError(fmt::format("{}: {}", source, error.what()));
   } catch (const Json::exception&) {

@@ -33,7 +33,8 @@ std::uint64_t number_of(const std::string& digits) {
 
 // A file of the folder itself: a manifest does not reach elsewhere.
 std::string plain_name(const std::string& file) {
-  if (file.empty() || fs::path(file).filename() != fs::path(file)) throw InputError("file");
+  const bool is_plain = fs::path(file).filename() == fs::path(file) && file != "." && file != "..";
+  if (file.empty() || !is_plain) throw InputError("file");
   return file;
 }
 
@@ -53,6 +54,9 @@ ShardManifest manifest_of(const Json& json) {
   std::set<std::size_t> seen;
   for (const std::size_t place : manifest.test_order) {
     if (place >= manifest.shards.size() || !seen.insert(place).second) throw InputError("order");
+  }
+  for (std::size_t i = 0; i < manifest.shards.size(); ++i) {  // nobody's examples are left out
+    if (manifest.shards[i].test > 0 && !seen.contains(i)) throw InputError("order");
   }
   if (manifest.shards.empty()) throw InputError("shards");
   return manifest;
@@ -96,6 +100,11 @@ void write_manifest(const fs::path& folder, const ShardManifest& manifest) {
 
 ShardManifest read_manifest(const fs::path& folder) {
   const fs::path path = folder / kFile;
+  if (std::error_code error; !fs::exists(path, error)) {
+    throw InputError(fmt::format(
+        "{} is missing: its folder is none of shards, or one of an import that did not finish",
+        path.string()));
+  }
   const std::string text = read_data_text("shards", path);
   Json version;
   try {

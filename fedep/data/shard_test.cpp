@@ -1,5 +1,7 @@
 #include "fedep/data/shard.h"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -51,6 +53,8 @@ TEST(Shard, ReadsBackWhateverItHolds) {
   expect_same(read_back(tags_shard()), tags_shard());
   Shard real = dense_shard();
   real.info.target = TargetKind::real;
+  real.info.outputs = 1;
+  real.info.output_names = {};
   real.train.labels = {};
   real.test.labels = {};
   real.train.reals = {1.5f, -2};
@@ -70,6 +74,8 @@ TEST(Shard, KeepsImagesAsBytesWhereTheyWereBytes) {
   EXPECT_EQ(record.get<std::uint8_t>("train.bytes"), (std::vector<std::uint8_t>{0, 7, 255, 254}));
   EXPECT_TRUE(record.has("test.dense"));
   expect_same(read_back(shard), shard);
+  shard.train.dense[0] = -0.0f;  // a byte has no sign
+  EXPECT_TRUE(std::signbit(read_back(shard).train.dense[0]));
 }
 
 TEST(Shard, KeepsWholeImagesWhereCropsAreCutFromThem) {
@@ -114,12 +120,15 @@ class ShardFrom : public testing::Test {
     }
     throw std::runtime_error(name);
   }
-  void change_header(const std::string& key, const nlohmann::json& value) {
-    auto& bytes = values<std::uint8_t>("header");
+  void change(const std::string& section, const std::string& key, const nlohmann::json& value) {
+    auto& bytes = values<std::uint8_t>(section);
     auto json = nlohmann::ordered_json::parse(bytes.begin(), bytes.end());
     json[key] = value;
     const std::string text = json.dump();
     bytes.assign(text.begin(), text.end());
+  }
+  void change_header(const std::string& key, const nlohmann::json& value) {
+    change("header", key, value);
   }
   std::string refusal() {
     return message_of<InputError>([&] { parse_shard(record_bytes(view(record_)), "file"); });
@@ -158,6 +167,69 @@ TEST_F(ShardFrom, SparseRowsThatDoNotFitAreRefused) {
   values<std::int32_t>("train.sparse.columns")[1] = 9;
   values<std::int64_t>("train.tags.offsets")[1] = 4;
   EXPECT_EQ(refusal(), "file: train.tags.offsets must ascend from 0, but do not");
+  values<std::int64_t>("train.tags.offsets")[1] = 1;
+  EXPECT_EQ(refusal(), "");
+  values<std::int32_t>("train.tags.columns") = {0, 3, 1};
+  EXPECT_EQ(refusal(), "file: train.tags.columns of row 1 must ascend, but do not");
+  values<std::int32_t>("train.tags.columns") = {0, 3, 3};
+  EXPECT_NE(refusal(), "");
+  values<std::int32_t>("train.tags.columns") = {0, 1, 3};
+  values<float>("train.tags.values") = {1, 1, 1};
+  EXPECT_NE(refusal(), "");
+}
+
+TEST_F(ShardFrom, ShapesThatCannotBeAreRefused) {
+  const std::int64_t half = std::int64_t(1) << 32;  // half * half is 0 in 64 bits
+  values<float>("train.dense").clear();
+  values<float>("test.dense").clear();
+  for (const nlohmann::json& features : std::vector<nlohmann::json>{
+           {half, half}, {half * 65536, 65536}, {-1}, {0}, {65536, 65536}}) {
+    change("about", "features", features);
+    EXPECT_TRUE(refusal().starts_with("file: about: ")) << features << ": " << refusal();
+  }
+}
+
+TEST_F(ShardFrom, CountsWhoseProductBeginsAgainAtZeroAreRefused) {
+  values<float>("train.dense").clear();
+  change_header("train", std::uint64_t(1) << 63);  // twice that, of 2 features, is 0 in 64 bits
+  EXPECT_TRUE(refusal().starts_with("file: train.: features must be of ")) << refusal();
+}
+
+TEST_F(ShardFrom, WhatTheDataAreMustFitTogether) {
+  change("about", "target", "tag");
+  EXPECT_EQ(refusal(), "file: target must be label, binary, tags, real, but is \"tag\"");
+  change("about", "target", "binary");  // which has one output
+  EXPECT_EQ(refusal(), "file: about: outputs must be in [1, 1], but is 3");
+  change("about", "target", "label");
+  EXPECT_EQ(refusal(), "");
+  change("about", "output_names", {"a", "b"});
+  EXPECT_EQ(refusal(), "file: about: output_names must be of 3 elements, but is of 2");
+  change("about", "output_names", nlohmann::json::array());
+  change("about", "table", "{}");
+  EXPECT_EQ(refusal(),
+            "file: table: must hold the features of a table as a run writes them, but does not");
+}
+
+TEST_F(ShardFrom, ImagesThatDoNotFitTheirCropsAreRefused) {
+  Shard shard = dense_shard();
+  shard.info.features = {2, 2, 1};
+  shard.test = {};
+  shard.train = {};
+  shard.images = ShardImages{.crop = {.side = 3, .crop_side = 2, .channels = 1},
+                             .pixels = {1, 2, 3, 4, 5, 6, 7, 8, 9},
+                             .labels = {2}};
+  record_ = read_record(shard_bytes(shard));
+  EXPECT_EQ(refusal(), "");
+  const auto crop = [&](std::uint64_t side, std::uint64_t crop_side, std::uint64_t channels) {
+    change_header("crop", {{"side", side}, {"crop_side", crop_side}, {"channels", channels}});
+    return refusal();
+  };
+  EXPECT_EQ(crop(3, 4, 1), "file: crop: crop_side must be in [1, 3], but is 4");
+  EXPECT_NE(crop(3, 0, 1), "");
+  EXPECT_NE(crop(4, 2, 1), "");
+  values<std::uint8_t>("train.images").clear();
+  EXPECT_NE(crop(std::uint64_t(1) << 32, 2, 1), "");  // its square is 0 in 64 bits
+  EXPECT_NE(crop(3, 2, 0), "");
 }
 
 }  // namespace

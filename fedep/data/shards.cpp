@@ -49,7 +49,8 @@ void write_file(const fs::path& path, std::span<const std::byte> bytes) {
 
 void make_folder(const fs::path& folder) {
   std::error_code error;
-  if (fs::exists(folder, error) && !(fs::is_directory(folder) && fs::is_empty(folder))) {
+  if (fs::exists(folder, error) &&
+      !(fs::is_directory(folder, error) && fs::is_empty(folder, error))) {
     throw InputError(
         fmt::format("{}: folder for shards must be new or empty, but is not", folder.string()));
   }
@@ -124,8 +125,14 @@ void begin(Assembly& all, const Shard& first) {
   all.images->projection = first.images->projection;
 }
 
-void check_room(const SparseRows& all, const SparseRows& more, const std::string& source) {
+// Whether `more` can go behind `all`.
+void check_fits(const SparseRows& all, const SparseRows& more, const std::string& source) {
   constexpr std::size_t kMost = std::numeric_limits<std::uint32_t>::max();
+  const bool both = !all.columns.empty() && !more.columns.empty();
+  if (both && all.values.empty() != more.values.empty()) {
+    throw InputError(fmt::format(
+        "{}: words must have weights in all shards or in none, but have them in some", source));
+  }
   if (all.columns.size() + more.columns.size() > kMost) {
     throw InputError(fmt::format("{}: shards must have at most {} words together, but have more",
                                  source, kMost));
@@ -140,13 +147,13 @@ void add_train(Assembly& all, const Shard& shard, const std::string& source) {
     all.images->labels.insert(all.images->labels.end(), own.labels.begin(), own.labels.end());
     return;
   }
-  check_room(all.train.sparse, shard.train.sparse, source);
+  check_fits(all.train.sparse, shard.train.sparse, source);
   all.train_clients.add(shard.client, shard.train.size);
   append(shard.train, all.train);
 }
 
 void add_test(Assembly& all, const Shard& shard, const std::string& source) {
-  check_room(all.test.sparse, shard.test.sparse, source);
+  check_fits(all.test.sparse, shard.test.sparse, source);
   all.test_clients.add(shard.client, shard.test.size);
   append(shard.test, all.test);
 }
@@ -213,7 +220,7 @@ std::unique_ptr<Dataset> open_folder(const fs::path& folder, bool augment) {
     while (next_test < manifest.test_order.size()) {
       const auto found = waiting.find(manifest.test_order[next_test]);
       if (found == waiting.end()) break;
-      add_test(all, found->second, source);
+      add_test(all, found->second, (folder / manifest.shards[found->first].file).string());
       waiting.erase(found);
       ++next_test;
     }

@@ -11,6 +11,7 @@
 #include "fedep/data/random_images.h"
 #include "fedep/data/registry.h"
 #include "fedep/data/regression.h"
+#include "fedep/data/shard.h"
 #include "fedep/data/shard_manifest.h"
 #include "fedep/data/synthetic.h"
 #include "fedep/data/test_files.h"
@@ -111,6 +112,30 @@ TEST_F(Shards, OfImagesThatAreCroppedGiveTheSameRandomCrops) {
   EXPECT_TRUE(again->raw_images()->random_crops);
 }
 
+// Random crops need the images and the projection, centre crops only what was projected.
+TEST_F(Shards, OfProjectedCropsAreTheSameDataWithAndWithoutRandomCrops) {
+  for (const bool augment : {true, false}) {
+    CroppedImages images{.crop = {.side = 3, .crop_side = 2, .channels = 1}};
+    for (int i = 0; i < 3 * 9; ++i) images.pixels.push_back(std::uint8_t(i * i % 250));
+    images.labels = {0, 1, 1};
+    images.clients.add("a", 2);
+    images.clients.add("b", 1);
+    Pca pca{.features = 4, .components = 2, .mean = {1, 2, 3, 4}, .basis = {}, .variances = {2, 1}};
+    for (int i = 0; i < 8; ++i) pca.basis.push_back(float(i) * 0.125f);
+    images.projection = std::make_shared<const PcaProjection>(pca);
+    DatasetInfo info;
+    info.features = {2};
+    info.outputs = 2;
+    const auto data =
+        cropped_dataset(info, std::move(images), {ClientRows{}, batch_rows(Batch{})}, augment);
+    fs::remove_all(folder());
+    write_shards(*data, 1, folder());
+    const auto again = open("shards", augment);
+    EXPECT_EQ(fingerprint(*again), fingerprint(*data)) << augment;
+    EXPECT_EQ(again->raw_images().has_value(), augment);
+  }
+}
+
 TEST_F(Shards, OfCifar100AreCifar100) {
   const fs::path real = real_data("cifar100/train.bin");
   if (real.empty()) GTEST_SKIP() << kNoRealData;
@@ -197,14 +222,59 @@ TEST_F(CutData, WithAFileOfAnotherImportIsRefused) {
 TEST_F(CutData, WithAManifestThatIsMissingOrWrongIsRefused) {
   edit_manifest([](ShardManifest& manifest) { ++manifest.shards[0].checksum; });
   EXPECT_TRUE(has(refusal(), "must be the manifest's, but differ")) << refusal();
-  edit_manifest([](ShardManifest& manifest) { manifest.shards[0].file = "../elsewhere"; });
-  EXPECT_TRUE(has(refusal(), "must be the manifest that")) << refusal();
+  ShardManifest manifest = read_manifest(folder());
+  for (const char* const elsewhere : {"../elsewhere", "/elsewhere", "..", ""}) {
+    manifest.shards[0].file = elsewhere;
+    write_manifest(folder(), manifest);
+    EXPECT_TRUE(has(refusal(), "must be the manifest that")) << refusal();
+  }
   std::ofstream(folder() / "manifest.json") << R"({"format":"fedep.shards","version":7})";
   EXPECT_TRUE(has(refusal(), "version must be 1, but is 7")) << refusal();
   std::ofstream(folder() / "manifest.json") << "[]";
   EXPECT_TRUE(has(refusal(), "must be the manifest that")) << refusal();
   fs::remove(folder() / "manifest.json");
   EXPECT_TRUE(has(refusal(), "manifest.json is missing")) << refusal();
+}
+
+TEST_F(CutData, WithHeldOutExamplesThatNoOrderNamesIsRefused) {
+  edit_manifest([](ShardManifest& manifest) { manifest.test_order.pop_back(); });
+  EXPECT_TRUE(has(refusal(), "must be the manifest that")) << refusal();
+}
+
+TEST_F(CutData, WithAClientTwiceIsRefused) {
+  edit_manifest([](ShardManifest& manifest) {
+    manifest.shards.push_back(manifest.shards[0]);
+    manifest.test_order.push_back(3);
+  });
+  EXPECT_TRUE(has(refusal(), "client-0 twice")) << refusal();
+}
+
+// One with weights and one without would be read past the end of the weights.
+TEST_F(Shards, OfWordsWithAndWithoutWeightsAreRefused) {
+  ShardManifest manifest{.data = "words"};
+  fs::create_directories(folder());
+  for (const bool weighted : {true, false}) {
+    Shard shard{.client = weighted ? "a" : "b"};
+    shard.info.features = {5};
+    shard.info.sparse = true;
+    shard.info.outputs = 2;
+    shard.train.size = 1;
+    shard.train.sparse = {.offsets = {0, 2}, .columns = {1, 3}, .values = {}};
+    if (weighted) shard.train.sparse.values = {0.5f, 0.5f};
+    shard.train.labels = {1};
+    const std::vector<std::byte> bytes = shard_bytes(shard);
+    manifest.shards.push_back({.file = shard.client + ".shard",
+                               .client = shard.client,
+                               .train = 1,
+                               .bytes = bytes.size(),
+                               .checksum = fingerprint(std::span(bytes))});
+    std::ofstream(folder() / manifest.shards.back().file, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), std::streamsize(bytes.size()));
+  }
+  write_manifest(folder(), manifest);
+  EXPECT_NE(refusal().find("b.shard: words must have weights in all shards or in none"),
+            std::string::npos)
+      << refusal();
 }
 
 }  // namespace
