@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "fedep/message/check.h"
+#include "fedep/sim/kept_vector.h"
 #include "fedep/sim/sgd_update.h"
 #include "fedep/sim/sparse_chain.h"
 
@@ -18,15 +19,17 @@ class DenseChain final : public Chain {
         visit_(input.visit),
         settings_(input.settings),
         live_(model.live()),
-        dead_(complement(live_, model.size())),
-        theta_(input.visit.round.mean.begin(), input.visit.round.mean.end()),
-        momentum_(theta_.size()) {
+        dead_(complement(live_, model.size())) {
+    theta_.assign(visit_.round.mean.begin(), visit_.round.mean.end());
+    momentum_.resize(theta_.size());
     const double n = double(visit_.client.examples);
     numbers_ = {.lr = float(settings_.client.optimizer.lr),
                 .momentum = float(settings_.client.optimizer.momentum),
                 .per_example = n > 0 ? float(1 / n) : 0.0f};
     const float decay = float(settings_.client.weight_decay * n);
-    for (const float lambda : visit_.cavity.lambda_span()) lambda_.push_back(lambda + decay);
+    const std::span<const float> cavity = visit_.cavity.lambda_span();
+    lambda_.resize(cavity.size());
+    for (std::size_t i = 0; i < cavity.size(); ++i) lambda_[i] = cavity[i] + decay;
     if (settings_.client.loss_times_batch) gradient_.resize(theta_.size());
   }
 
@@ -43,11 +46,11 @@ class DenseChain final : public Chain {
     }
   }
 
-  HostVector<float> iterate() const override { return HostVector<float>(theta_); }
+  HostVector<float> iterate() const override { return HostVector<float>(theta_.copy()); }
 
   HostVector<float> epoch_average() const override {
     if (epoch_steps_ == 0) return iterate();
-    return HostVector<float>(sum_) / float(epoch_steps_);
+    return HostVector<float>(sum_.copy()) / float(epoch_steps_);
   }
 
   void accumulate_moments() override {
@@ -62,13 +65,13 @@ class DenseChain final : public Chain {
   }
 
   HostVector<float> mean() const override {
-    return samples_ == 0 ? iterate() : HostVector<float>(mean_);
+    return samples_ == 0 ? iterate() : HostVector<float>(mean_.copy());
   }
   HostVector<float> variance() const override {
     if (samples_ < 2 || squares_.empty()) {
       fail("chain", "samples with second moments", "at least 2", fmt::format("{}", samples_));
     }
-    return HostVector<float>(squares_) / float(samples_ - 1);
+    return HostVector<float>(squares_.copy()) / float(samples_ - 1);
   }
   std::size_t steps() const override { return steps_; }
   double loss_sum() const override { return loss_sum_; }
@@ -144,9 +147,9 @@ class DenseChain final : public Chain {
   const ChainSettings& settings_;
   std::vector<Range> live_, dead_;
   SgdNumbers numbers_;
-  std::vector<float> theta_, momentum_;
-  std::vector<float> lambda_;  // Λ_p: one element or all
-  std::vector<float> gradient_, noise_, sum_, mean_, squares_;
+  KeptVector theta_, momentum_;
+  KeptVector lambda_;  // Λ_p: one element or all
+  KeptVector gradient_, noise_, sum_, mean_, squares_;
   Batch batch_;
   int samples_ = 0;
   std::size_t steps_ = 0, epoch_steps_ = 0;
