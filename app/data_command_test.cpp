@@ -3,26 +3,12 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "app/data_command_test.h"
 #include "fedep/data/registry.h"
 #include "fedep/message/error.h"
 
 namespace fedep {
 namespace {
-
-std::string run(const std::string& arguments) {
-  CLI::App app("fedep");
-  int exit_code = -1;
-  add_data_command(app, exit_code);
-  testing::internal::CaptureStdout();
-  try {
-    app.parse(arguments);
-  } catch (...) {
-    testing::internal::GetCapturedStdout();
-    throw;
-  }
-  EXPECT_EQ(exit_code, 0);
-  return testing::internal::GetCapturedStdout();
-}
 
 TEST(SpreadOfCounts, IsThePopulationsMeanAndDeviation) {
   const CountSpread spread = spread_of_counts({2, 4, 4, 4, 5, 5, 7, 9});
@@ -46,17 +32,17 @@ TEST(Describe, CountsWhatTheDataSetHas) {
 
 TEST(DataCommand, PrintsTheSameNumbersAsTextAndAsJson) {
   const auto json =
-      nlohmann::json::parse(run("data describe synthetic --json --set data.clients=7"));
+      nlohmann::json::parse(printed_by_data("data describe synthetic --json --set data.clients=7"));
   EXPECT_EQ(json.at("train").at("clients"), 7);
   EXPECT_TRUE(json.at("model_size").is_null());
-  const std::string text = run("data describe synthetic --set data.clients=7");
+  const std::string text = printed_by_data("data describe synthetic --set data.clients=7");
   EXPECT_NE(text.find("clients (train / test)              7 / "), std::string::npos) << text;
 }
 
 TEST(DataCommand, RefusesWhatIsNeitherARecipeNorADataSet) {
-  EXPECT_THROW(run("data describe synthetik"), InputError);
-  EXPECT_THROW(run("data describe missing.toml"), InputError);
-  EXPECT_THROW(run("data describe"), CLI::ParseError);
+  EXPECT_THROW(printed_by_data("data describe synthetik"), InputError);
+  EXPECT_THROW(printed_by_data("data describe missing.toml"), InputError);
+  EXPECT_THROW(printed_by_data("data describe"), CLI::ParseError);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "app/data_command.h"
+#include "app/data_command_test.h"
 #include "app/test_run.h"
 #include "fedep/config/read_recipe.h"
 #include "fedep/message/error.h"
@@ -13,22 +13,6 @@ namespace fedep {
 namespace {
 
 namespace fs = std::filesystem;
-
-// What `fedep data …` prints on stdout.
-std::string run(const std::string& arguments) {
-  CLI::App app("fedep");
-  int exit_code = -1;
-  add_data_command(app, exit_code);
-  testing::internal::CaptureStdout();
-  try {
-    app.parse(arguments);
-  } catch (...) {
-    testing::internal::GetCapturedStdout();
-    throw;
-  }
-  EXPECT_EQ(exit_code, 0);
-  return testing::internal::GetCapturedStdout();
-}
 
 constexpr const char* kRest = R"(
 [client]
@@ -73,8 +57,8 @@ TEST(Import, ARunOnShardsHasTheBitsOfARunOnTheSource) {
   const TemporaryFolder folder;
   const std::string recipe = std::string(kSynthetic) + kRest;
   folder.write("recipe.toml", recipe);
-  const std::string data =
-      run(fmt::format("data import {0}/recipe.toml --out {0}/shards", folder.path().string()));
+  const std::string data = printed_by_data(
+      fmt::format("data import {0}/recipe.toml --out {0}/shards", folder.path().string()));
   expect_same(play(recipe, folder.path() / "source"),
               play("seed = 1\n" + data + kRest, folder.path() / "cut"));
 }
@@ -87,7 +71,7 @@ TEST(Import, ARunOnATablesShardsHasItsBitsAndItsFeatures) {
   folder.write("recipe.toml", recipe);
   const std::string path = folder.path().string();
   const std::string data =
-      run(fmt::format("data import {0}/recipe.toml --data {0} --out {0}/shards", path));
+      printed_by_data(fmt::format("data import {0}/recipe.toml --data {0} --out {0}/shards", path));
   const Ended source = play(recipe, folder.path() / "source", folder.path());
   const std::size_t begin = recipe.find("[data]"), end = recipe.find("[client]");
   recipe.replace(begin, end - begin, data);
@@ -101,8 +85,9 @@ TEST(Import, RefusesWhatARunWouldRefuseAndWritesNothing) {
   const std::string path = folder.path().string();
   const auto refused = [&](const std::string& more) {
     const std::string out = path + "/shards";
-    EXPECT_THROW(run(fmt::format("data import {}/recipe.toml --out {} {}", path, out, more)),
-                 InputError)
+    EXPECT_THROW(
+        printed_by_data(fmt::format("data import {}/recipe.toml --out {} {}", path, out, more)),
+        InputError)
         << more;
     EXPECT_FALSE(fs::exists(out));
   };
@@ -115,7 +100,7 @@ TEST(Import, RefusesWhatARunWouldRefuseAndWritesNothing) {
 
 TEST(Synth, ARunOnTheTableHasTheBitsOfARunOnTheBuiltInTask) {
   const TemporaryFolder folder;
-  const std::string data = run(fmt::format(
+  const std::string data = printed_by_data(fmt::format(
       "data synth --clients 8 --dimension 6 --examples 60 --seed 1 --out {}/synthetic.csv",
       folder.path().string()));
   expect_same(play(std::string(kSynthetic) + kRest, folder.path() / "built-in"),
@@ -125,8 +110,8 @@ TEST(Synth, ARunOnTheTableHasTheBitsOfARunOnTheBuiltInTask) {
 TEST(Synth, RefusesNumbersThatMakeNoTask) {
   const TemporaryFolder folder;
   const std::string out = " --out " + folder.path().string() + "/t.csv";
-  EXPECT_THROW(run("data synth --alpha -1" + out), InputError);
-  EXPECT_THROW(run("data synth --test-fraction 1.5" + out), InputError);
+  EXPECT_THROW(printed_by_data("data synth --alpha -1" + out), InputError);
+  EXPECT_THROW(printed_by_data("data synth --test-fraction 1.5" + out), InputError);
   EXPECT_FALSE(fs::exists(folder.path() / "t.csv"));
 }
 

@@ -90,20 +90,12 @@ class CroppedDataset final : public Dataset {
                      .projection = train_.projection.get()};
   }
 
-  std::size_t test_size() const override { return test_.clients.offsets.back(); }
+  std::size_t test_size() const override { return test_.size(); }
   void test_batch(std::size_t begin, std::size_t end, Batch& out) const override {
-    check_in("test_batch", "end", double(end), double(begin), double(test_size()));
-    std::vector<std::size_t> rows(end - begin);
-    std::iota(rows.begin(), rows.end(), begin);
-    test_.rows->gather(rows, out);
+    test_.batch(begin, end, out);
   }
   const std::vector<std::string>& test_clients() const override { return test_.clients.ids; }
-  std::size_t test_client(std::size_t example) const override {
-    check_in("test_client", "example", double(example), 0, double(test_size()) - 1);
-    const auto& offsets = test_.clients.offsets;
-    const auto after = std::upper_bound(offsets.begin(), offsets.end(), example);
-    return std::size_t(after - offsets.begin()) - 1;
-  }
+  std::size_t test_client(std::size_t example) const override { return test_.client_of(example); }
 
  private:
   DatasetInfo info_;

@@ -105,27 +105,14 @@ class MemoryDataset final : public Dataset {
     train_.rows->gather(rows, out);
   }
 
-  std::size_t test_size() const override { return test_.clients.offsets.back(); }
-
+  std::size_t test_size() const override { return test_.size(); }
   void test_batch(std::size_t begin, std::size_t end, Batch& out) const override {
-    if (begin > end || end > test_size()) {
-      fail("test_batch", "range", fmt::format("within [0, {}]", test_size()),
-           fmt::format("[{}, {})", begin, end));
-    }
-    std::vector<std::size_t> rows(end - begin);
-    std::iota(rows.begin(), rows.end(), begin);
-    test_.rows->gather(rows, out);
+    test_.batch(begin, end, out);
   }
 
   const std::vector<std::string>& test_clients() const override { return test_.clients.ids; }
 
-  std::size_t test_client(std::size_t example) const override {
-    check_in("test_client", "example", double(example), 0, double(test_size()) - 1);
-    const auto& offsets = test_.clients.offsets;
-    return std::size_t(std::upper_bound(offsets.begin(), offsets.end(), example) -
-                       offsets.begin()) -
-           1;
-  }
+  std::size_t test_client(std::size_t example) const override { return test_.client_of(example); }
 
  private:
   static void check_part(std::string_view what, const Part& part) {
@@ -151,6 +138,22 @@ std::unique_ptr<const RowSource> batch_rows(Batch rows) {
 void ClientRows::add(std::string id, std::size_t rows) {
   ids.push_back(std::move(id));
   offsets.push_back(offsets.back() + rows);
+}
+
+void Part::batch(std::size_t begin, std::size_t end, Batch& out) const {
+  if (begin > end || end > size()) {
+    fail("test_batch", "range", fmt::format("within [0, {}]", size()),
+         fmt::format("[{}, {})", begin, end));
+  }
+  std::vector<std::size_t> chosen(end - begin);
+  std::iota(chosen.begin(), chosen.end(), begin);
+  rows->gather(chosen, out);
+}
+
+std::size_t Part::client_of(std::size_t row) const {
+  check_in("test_client", "example", double(row), 0, double(size()) - 1);
+  const auto after = std::upper_bound(clients.offsets.begin(), clients.offsets.end(), row);
+  return std::size_t(after - clients.offsets.begin()) - 1;
 }
 
 std::unique_ptr<Dataset> memory_dataset(DatasetInfo info, Part train, Part test) {

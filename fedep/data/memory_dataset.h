@@ -38,6 +38,11 @@ struct ClientRows {
 struct Part {
   ClientRows clients;
   std::unique_ptr<const RowSource> rows;
+
+  std::size_t size() const { return clients.offsets.back(); }
+  // Rows [begin, end), and whose row this is: what a data set says of its test set.
+  void batch(std::size_t begin, std::size_t end, Batch& out) const;
+  std::size_t client_of(std::size_t row) const;
 };
 
 // Throws InputError if there is no client, a training client without rows, an id twice, or not as
