@@ -9,8 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include <malloc.h>
-
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -30,6 +28,7 @@
 #include "fedep/message/error.h"
 #include "fedep/message/nearest.h"
 #include "fedep/model/blas.h"
+#include "fedep/sim/large_blocks.h"
 
 namespace {
 
@@ -71,22 +70,13 @@ void flush_results() {
   }
 }
 
-// Every round needs arrays of the same size as the one before. The allocator would give large ones
-// back to the system each time, and the system hand them out anew page by page, which takes longer
-// than the arithmetic on them. One arena, so that workers reuse each other's memory too.
-void keep_freed_memory() {
-  mallopt(M_MMAP_MAX, 0);
-  mallopt(M_TRIM_THRESHOLD, 1 << 30);
-  mallopt(M_ARENA_MAX, 1);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   // One core per client: BLAS must not start threads of its own, and must know the CPU it runs on.
   fedep::choose_blas_kernel();
   fedep::use_one_blas_thread();
-  keep_freed_memory();
+  fedep::reuse_large_blocks();
   CLI::App app("Federated learning as Bayesian inference, by expectation propagation.", "fedep");
   app.set_version_flag("--version", fmt::format("fedep {} ({}; {})", fedep::version_text(),
                                                 fedep::build_text(), fedep::machine_text()));

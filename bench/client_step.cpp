@@ -5,7 +5,6 @@
 // against two processes.
 //
 //   fedep_bench_steps [linear_small|linear_large|sparse|sparse_titles|cnn|resnet18|parts|threads ...]     none: all
-#include <malloc.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,6 +29,7 @@
 #include "fedep/model/linear.h"
 #include "fedep/model/resnet18.h"
 #include "fedep/sim/chain.h"
+#include "fedep/sim/large_blocks.h"
 #include "fedep/sim/sgd_update.h"
 #include "fedep/sim/test_round.h"
 
@@ -407,9 +407,7 @@ int main(int argc, char** argv) {
     execv("/proc/self/exe", argv);
   }
   use_one_blas_thread();
-  mallopt(M_MMAP_MAX, 0);  // as app/main.cpp has it: freed memory is used again
-  mallopt(M_TRIM_THRESHOLD, 1 << 30);
-  mallopt(M_ARENA_MAX, 1);  // without it two threads were at 0.4 of two processes (sparse_titles)
+  reuse_large_blocks();  // as the program does
   const auto asked = [&](const std::string& name) {
     return argc == 1 || std::find(argv + 1, argv + argc, name) != argv + argc;
   };

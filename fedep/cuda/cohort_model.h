@@ -32,6 +32,8 @@ struct CohortBatch {
 // loss over n,
 //
 //   m ← μ m + g + (λ θ - η) per_example[c],   θ ← θ - lr m         on live coordinates
+//
+// With μ = 0 what momentum holds afterwards is not said.
 struct CohortChain {
   float* theta = nullptr;         // [clients, stride]
   float* momentum = nullptr;      // [clients, stride]

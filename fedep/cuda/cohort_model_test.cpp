@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "fedep/cuda/cohort_model_test.h"
 #include "fedep/cuda/cohort_network.h"
 #include "fedep/cuda/cohort_torchscript.h"
 #include "fedep/cuda/device.h"
@@ -32,22 +33,6 @@ DatasetInfo info_of(const Case& test) {
   info.features = test.features;
   info.outputs = test.outputs;
   return info;
-}
-
-std::vector<float> normals(std::size_t size, std::uint32_t step, float scale) {
-  std::vector<float> values(size);
-  fill_normal({.seed = 7, .step = step}, values);
-  for (float& x : values) x *= scale;
-  return values;
-}
-
-double relative_error(std::span<const float> a, std::span<const float> b) {
-  double gap = 0, norm = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    gap += (double(a[i]) - double(b[i])) * (double(a[i]) - double(b[i]));
-    norm += double(b[i]) * double(b[i]);
-  }
-  return norm > 0 ? std::sqrt(gap / norm) : std::sqrt(gap);
 }
 
 // Weights, examples and labels of three clients, on both sides.

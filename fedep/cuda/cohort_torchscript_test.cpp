@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "fedep/cuda/cohort_model_test.h"
 #include "fedep/cuda/device.h"
 #include "fedep/cuda/device_data.h"
 #include "fedep/cuda/step_graph.h"
@@ -91,22 +92,6 @@ class SavedScript {
 
   std::filesystem::path path_ = new_path();
 };
-
-std::vector<float> normals(std::size_t size, std::uint32_t step, float scale) {
-  std::vector<float> values(size);
-  fill_normal({.seed = 7, .step = step}, values);
-  for (float& x : values) x *= scale;
-  return values;
-}
-
-double relative_error(std::span<const float> found, std::span<const float> expected) {
-  double gap = 0, norm = 0;
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    gap += std::pow(double(found[i]) - double(expected[i]), 2);
-    norm += std::pow(double(expected[i]), 2);
-  }
-  return norm > 0 ? std::sqrt(gap / norm) : std::sqrt(gap);
-}
 
 template <class T>
 DeviceArray<T> on_gpu(const std::vector<T>& values) {

@@ -92,25 +92,7 @@ TEST_F(CudaTorchscript, ThreeRoundsEndWhereTheCpuEnds) {
     for (const auto& [algorithm, method] : kinds) {
       SCOPED_TRACE(forward + algorithm + " " + method);
       World world("torchscript", module.recipe(algorithm, method));
-      LabelTape tape;
-      const Ended cpu = world.on_cpu(tape);
-      ASSERT_TRUE(is_finite(cpu.state.global));
-      const bool draws = method == "laplace" || method == "ngvi";
-      EXPECT_EQ(tape.size() > 0, draws);
-      for (const auto& [precision, tolerance] :
-           {std::pair{ProductPrecision::float32, 1e-4}, std::pair{ProductPrecision::tf32, 1e-2}}) {
-        SCOPED_TRACE(tolerance);
-        const Ended gpu = world.on_gpu(precision, draws ? &tape : nullptr);
-        expect_close(gpu.state.global, cpu.state.global, tolerance);
-        for (std::size_t k = 0; k < cpu.sites.size(); ++k) {
-          ASSERT_EQ(gpu.sites[k].has_value(), cpu.sites[k].has_value());
-          if (cpu.sites[k]) expect_close(gpu.sites[k]->factor, cpu.sites[k]->factor, tolerance);
-        }
-        for (std::size_t round = 0; round < cpu.numbers.size(); ++round) {
-          EXPECT_EQ(gpu.numbers[round].steps, cpu.numbers[round].steps);
-          EXPECT_NEAR(gpu.numbers[round].loss_sum / cpu.numbers[round].loss_sum, 1, tolerance);
-        }
-      }
+      expect_agreement(world, method == "laplace" || method == "ngvi");
     }
   }
 }
