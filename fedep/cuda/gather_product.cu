@@ -231,6 +231,9 @@ void choose_tile(GatherTask task, Stream stream) {
     }
     return launch<Blocking<32, 64, 1, 4, 2, 2>, kBackward, kVector, kPrecise>(task, stream);
   }
+  if ((rows + 127) / 128 * across >= 400 && sides.columns <= 32) {
+    return launch<Blocking<128, 32, 4, 4, 1, 2>, kBackward, kVector, kPrecise>(task, stream);
+  }
   if ((rows + 127) / 128 * across >= 400) {
     return launch<Blocking<128, 64, 2, 4, 1, 2>, kBackward, kVector, kPrecise>(task, stream);
   }

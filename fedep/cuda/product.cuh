@@ -57,6 +57,16 @@ __device__ inline void multiply_tile(float (&c)[4], const std::uint32_t (&a)[4],
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
+// The same contracted over 4.
+__device__ inline void multiply_half_tile(float (&c)[4], const std::uint32_t (&a)[2],
+                                          std::uint32_t b) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, "
+      "{%0,%1,%2,%3};\n"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(b));
+}
+
 // kPart neighbouring floats at once.
 template <int kPart>
 __device__ inline void load_part(const float* from, float (&to)[kPart]) {
@@ -240,6 +250,37 @@ struct TileProduct {
     for (int i = 0; i < kTilesM; ++i)
 #pragma unroll
       for (int j = 0; j < kTilesN; ++j) multiply_tile(c[i][j], high_a[i], high_b[j]);
+  }
+
+  // Four of the contracted indices, from k0 on, of tiles whose outer index that is.
+  template <Operand kA, Operand kB>
+  __device__ void add_four(const float* a_tile, const float* b_tile, int k0) {
+    static_assert(!kInnerA && !kInnerB, "the contracted index is the outer one");
+    const int group = (int(threadIdx.x) & 31) >> 2, k = k0 + (int(threadIdx.x) & 3);
+    float a[kTilesM][2], b[kTilesN];
+#pragma unroll
+    for (int i = 0; i < kTilesM; ++i)
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+        a[i][half] = a_tile[k * kStrideA + first_row() + i * 16 + group + half * 8];
+#pragma unroll
+    for (int j = 0; j < kTilesN; ++j) b[j] = b_tile[k * kStrideB + first_column() + j * 8 + group];
+#pragma unroll
+    for (int i = 0; i < kTilesM; ++i) {
+      const std::uint32_t high_a[2] = {high_part<kA, kPrecise>(a[i][0]),
+                                       high_part<kA, kPrecise>(a[i][1])};
+#pragma unroll
+      for (int j = 0; j < kTilesN; ++j) {
+        const std::uint32_t high_b = high_part<kB, kPrecise>(b[j]);
+        if (kPrecise) {
+          const std::uint32_t low_a[2] = {__float_as_uint(a[i][0] - __uint_as_float(high_a[0])),
+                                          __float_as_uint(a[i][1] - __uint_as_float(high_a[1]))};
+          multiply_half_tile(c[i][j], low_a, high_b);
+          multiply_half_tile(c[i][j], high_a, __float_as_uint(b[j] - __uint_as_float(high_b)));
+        }
+        multiply_half_tile(c[i][j], high_a, high_b);
+      }
+    }
   }
 
   // The groups' sums, in their order, into the first group's. All warps must be done with the

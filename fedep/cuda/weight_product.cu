@@ -98,10 +98,12 @@ __global__ void __launch_bounds__(32 * kWarps) weight_product(const WeightTask t
   }
   __syncthreads();
   const int listed = position_count;
-  // Rows of the sum. For squares each example has `groups` groups of eight positions, the last one
-  // filled up with zeros.
-  const int groups = (listed + 7) / 8;
-  const int depth = kSum == Sum::squares ? count * groups * 8 : count * listed;
+  // Rows of the sum. For squares each example has `groups` groups of `width` positions, the last one
+  // filled up with zeros: eight, as many as a product contracts, or four where that is enough. With
+  // one position an example's square is a product of squares, and no groups are needed.
+  const int width = listed > 4 ? 8 : listed > 1 ? 4 : 1;
+  const int groups = (listed + width - 1) / width;
+  const int depth = kSum == Sum::squares ? count * groups * width : count * listed;
   const int all_tiles = (depth + kDepth - 1) / kDepth;
   // A part ends where an example ends: squares are taken of whole examples. Tiles of squares may
   // begin inside one.
@@ -109,8 +111,8 @@ __global__ void __launch_bounds__(32 * kWarps) weight_product(const WeightTask t
   if (task.splits > 1) {
     if (kSum == Sum::squares) {
       const int share = (count + task.splits - 1) / task.splits;
-      first = min(split * share, count) * groups * 8;
-      last = min((split + 1) * share, count) * groups * 8;
+      first = min(split * share, count) * groups * width;
+      last = min((split + 1) * share, count) * groups * width;
     } else {
       const int share = (all_tiles + task.splits - 1) / task.splits * kDepth;
       first = min(split * share, depth);
@@ -127,11 +129,12 @@ __global__ void __launch_bounds__(32 * kWarps) weight_product(const WeightTask t
   // Example and place in the lists of row r of the sum; a negative image: nothing. Quotients by
   // floats are exact here: below 2^22.
   const float by_count = 1.0f / float(count), by_groups = 1.0f / float(max(groups, 1));
+  const int width_bits = __ffs(width) - 1;
   const auto row_at = [&](int r, int& image, int& index) {
     if (kSum == Sum::squares) {
-      const int group = r >> 3;
+      const int group = r >> width_bits;
       image = __float2int_rz((float(group) + 0.5f) * by_groups);
-      index = (group - image * groups) * 8 + (r & 7);
+      index = (group - image * groups) * width + (r & (width - 1));
       if (index >= listed) {
         image = -1;
         index = 0;
@@ -246,6 +249,20 @@ __global__ void __launch_bounds__(32 * kWarps) weight_product(const WeightTask t
     end_of_copies();
   }
   int group_in_example = 0;
+  // An example's gradient is whole: its square goes to the total.
+  const auto take_squares = [&] {
+#pragma unroll
+    for (int i = 0; i < Product::kTilesM; ++i)
+#pragma unroll
+      for (int j = 0; j < Product::kTilesN; ++j)
+#pragma unroll
+        for (int part = 0; part < 4; ++part) {
+          const float value = product.c[i][j][part];
+          if constexpr (kSum == Sum::squares) total[i][j][part] += value * value;
+          product.c[i][j][part] = 0.0f;
+        }
+  };
+  const bool of_products = kSum == Sum::squared_products || (kSum == Sum::squares && width == 1);
   for (int tile = 0; tile < tiles; ++tile) {
     wait_for_copies<kStages - 2>();
     __syncthreads();
@@ -254,39 +271,47 @@ __global__ void __launch_bounds__(32 * kWarps) weight_product(const WeightTask t
     end_of_copies();
     const float* const a_tile = Product::tile_a(shared, tile % kStages);
     const float* const b_tile = Product::tile_b(shared, tile % kStages);
+    if (kSum != Sum::gradients && of_products) {
 #pragma unroll
-    for (int k = 0; k < kDepth; k += 8) {
-      if (kSum == Sum::squared_products) {
+      for (int k = 0; k < kDepth; k += 8) {
         product.template add<Operand::squared, Operand::squared>(a_tile, b_tile, k);
-      } else if (task.x_is_tf32) {
-        product.template add<Operand::as_is, Operand::as_is>(a_tile, b_tile, k);
-      } else {
-        product.template add<Operand::rounded, Operand::as_is>(a_tile, b_tile, k);
       }
-      if (kSum == Sum::squares && ++group_in_example == groups) {
-        group_in_example = 0;
+    } else if (kSum == Sum::squares && width == 4) {
 #pragma unroll
-        for (int i = 0; i < Product::kTilesM; ++i)
+      for (int k = 0; k < kDepth; k += 4) {
+        if (task.x_is_tf32) {
+          product.template add_four<Operand::as_is, Operand::as_is>(a_tile, b_tile, k);
+        } else {
+          product.template add_four<Operand::rounded, Operand::as_is>(a_tile, b_tile, k);
+        }
+        take_squares();
+      }
+    } else if (kSum != Sum::squared_products) {
 #pragma unroll
-          for (int j = 0; j < Product::kTilesN; ++j)
-#pragma unroll
-            for (int part = 0; part < 4; ++part) {
-              const float value = product.c[i][j][part];
-              total[i][j][part] += value * value;
-              product.c[i][j][part] = 0.0f;
-            }
+      for (int k = 0; k < kDepth; k += 8) {
+        if (task.x_is_tf32) {
+          product.template add<Operand::as_is, Operand::as_is>(a_tile, b_tile, k);
+        } else {
+          product.template add<Operand::rounded, Operand::as_is>(a_tile, b_tile, k);
+        }
+        if (kSum == Sum::squares && ++group_in_example == groups) {
+          group_in_example = 0;
+          take_squares();
+        }
       }
     }
-    if (kSum != Sum::squares) product.fold();
+    if (kSum == Sum::gradients || of_products) product.fold();
   }
-  if (kSum != Sum::squares) product.finish();
-  if (kSum == Sum::squares) {
+  if (kSum == Sum::gradients || of_products) {
+    product.finish();
+  } else {
 #pragma unroll
     for (int i = 0; i < Product::kTilesM; ++i)
 #pragma unroll
       for (int j = 0; j < Product::kTilesN; ++j)
 #pragma unroll
-        for (int part = 0; part < 4; ++part) product.c[i][j][part] = total[i][j][part];
+        for (int part = 0; part < 4; ++part)
+          if constexpr (kSum == Sum::squares) product.c[i][j][part] = total[i][j][part];
   }
   wait_for_copies<0>();
   __syncthreads();
