@@ -123,6 +123,19 @@ void keep(const ReproduceOptions& options, const Plan& plan, const Result& resul
   append_result(file, result);
 }
 
+// A run that was killed right after its log's last line. Its row is whole without this file, which
+// only the page reads.
+void restore_evaluation_of(const ReproduceOptions& options, const Plan& plan) {
+  if (!lacks_evaluation(plan.out)) return;
+  const std::string file = (plan.out / "evaluation.json").string();
+  try {
+    restore_evaluation(plan.recipe, run_options(options, plan));
+    fmt::print(stderr, "{} was missing, and is written from the last checkpoint\n", file);
+  } catch (const InputError& error) {
+    fmt::print(stderr, "{} is missing and cannot be written: {}\n", file, error.what());
+  }
+}
+
 // Exit code 130 after Ctrl-C; what was finished until then is kept.
 int run_plans(const ReproduceOptions& options) {
   check_device(options.device, options.precision);
@@ -135,7 +148,9 @@ int run_plans(const ReproduceOptions& options) {
     fmt::print(stderr, "[{}/{}] {} {}, seed {}, {} rounds: {}\n", i + 1, plans.size(),
                options.plan.table, plan.recipe.row, plan.recipe.seed, rounds_of(plan.recipe),
                finished ? "finished already" : plan.out.string());
-    if (!finished) {
+    if (finished) {
+      restore_evaluation_of(options, plan);
+    } else {
       if (interrupt_requested()) return 130;  // in the last round of the run before
       const RunResult run = run_recipe(plan.recipe, run_options(options, plan));
       if (run.end == RunEnd::interrupted) {

@@ -25,6 +25,7 @@
 #include "fedep/message/nearest.h"
 #include "fedep/optim/optimizer.h"
 #include "fedep/round/burn_in.h"
+#include "fedep/round/checkpoint.h"
 #include "fedep/round/durable_file.h"
 #include "fedep/round/tensorboard.h"
 #include "fedep/sim/cuda_run.h"
@@ -93,6 +94,15 @@ std::string origin_of(const Recipe& recipe, const Task& task, const RunRecipeOpt
       "fedep {}, {}\nprogram {:016x}\nmachine {}\ndevice {}\ndata {:016x}\nmodel {:016x}\n",
       version_text(), build_text(), program, machine_text(),
       options.device == "cuda" ? device_text(options) : "cpu", data, model);
+}
+
+constexpr const char* kEvaluation = "evaluation.json";
+
+// Where there are classes; other data have none.
+void write_last_evaluation(const RunDirectory& directory, std::int64_t round,
+                           const Reliability& reliability) {
+  if (reliability.point.empty()) return;
+  write_evaluation(directory.path() / kEvaluation, evaluation_json(round, reliability));
 }
 
 }  // namespace
@@ -178,12 +188,36 @@ RunResult run_recipe(const Recipe& recipe, const RunRecipeOptions& options) {
   RunResult result =
       play_run({recipe, phases, task->population(), task->layout(), *executor, sites, &directory},
                task->initial_weights(), header, hooks, resume);
-  const Reliability reliability = cuda ? cuda->reliability() : task->reliability();
-  if (result.end == RunEnd::done && !reliability.point.empty()) {
-    write_evaluation(directory.path() / "evaluation.json",
-                     evaluation_json(result.state.round, reliability));
+  if (result.end == RunEnd::done) {
+    write_last_evaluation(directory, result.state.round,
+                          cuda ? cuda->reliability() : task->reliability());
   }
   return result;
+}
+
+bool lacks_evaluation(const std::filesystem::path& run) {
+  if (std::filesystem::exists(run / kEvaluation)) return false;
+  const std::vector<Json> log = read_log(run / "log.jsonl");
+  const Metrics scores = last_metrics(log);
+  return summary_of(log).finished &&
+         std::ranges::any_of(scores, [](const auto& score) { return score.first == "ece"; });
+}
+
+void restore_evaluation(const Recipe& recipe, const RunRecipeOptions& options) {
+  const RunDirectory directory = RunDirectory::reopen(options.out, recipe);
+  const std::unique_ptr<Task> task = make_task(recipe, options.data);
+  const std::int64_t rounds = rounds_of(recipe);
+  const ServerState state = read_checkpoint(directory.checkpoint(rounds), task->layout()).state;
+  if (options.device == "cuda") {
+    const std::unique_ptr<SiteStore> no_sites = make_memory_store();  // no round follows
+    const std::unique_ptr<CudaRun> cuda =
+        make_cuda_run(recipe, *task, *no_sites, find_precision(options.precision));
+    cuda->evaluate(state, true);
+    write_last_evaluation(directory, rounds, cuda->reliability());
+  } else {
+    task->evaluate(state, true);
+    write_last_evaluation(directory, rounds, task->reliability());
+  }
 }
 
 Recipe shortened(Recipe recipe, std::int64_t rounds) {

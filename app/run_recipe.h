@@ -34,6 +34,13 @@ struct RunRecipeOptions {
 
 RunResult run_recipe(const Recipe& recipe, const RunRecipeOptions& options);
 
+// Whether a run that is over, on data whose scores have an ECE, has no evaluation.json: it was
+// killed between its log's last line and that file, or somebody took the file away.
+bool lacks_evaluation(const std::filesystem::path& run);
+// Writes it from the last round's checkpoint, and changes nothing else: the bytes that this device
+// would have written at the end of the run. Throws InputError if there is no such checkpoint.
+void restore_evaluation(const Recipe& recipe, const RunRecipeOptions& options);
+
 // Throws InputError for what would only be found out in some later round.
 void check_run(const Recipe& recipe, const Task& task);
 

@@ -14,7 +14,7 @@ import sys
 import unittest
 from pathlib import Path
 
-from program import Program, contents, scratch_folder
+from program import Program, contents, scratch_folder, state
 
 PROGRAM = None
 ROUNDS = 12
@@ -138,6 +138,38 @@ class Reproduce(TablesTest):
         self.results.unlink()
         self.succeeds("trial")
         self.assertEqual(self.lines(), lines)
+
+    def test_writes_the_evaluation_that_a_kill_left_out(self):
+        first = self.succeeds("trial")
+        run, results = self.run_folder("fed_sep_i-seed1"), self.results.read_text()
+        before = state(run)
+        (run / "evaluation.json").unlink()
+        again = self.succeeds("trial")
+        self.assertEqual(again.stderr.count("finished already"), 2)
+        self.assertEqual(again.stderr.count("evaluation.json was missing"), 1)
+        self.assertEqual((again.stdout, self.results.read_text()), (first.stdout, results))
+        self.assertEqual(state(run), before)
+        (run / "evaluation.json").unlink()
+        done = PROGRAM.run("run", self.recipes / "trial_fed_sep_i.toml", "--out", run, "--resume")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual((run / "evaluation.json").read_bytes(), before["evaluation.json"])
+
+    def test_says_that_the_evaluation_cannot_be_written_without_the_checkpoint(self):
+        first = self.succeeds("trial")
+        run = self.run_folder("fed_sep_i-seed1")
+        (run / "evaluation.json").unlink()
+        (run / f"checkpoint-{ROUNDS}.safetensors").unlink()
+        before = state(run)
+        again = self.succeeds("trial")  # the log has the row
+        self.assertEqual(again.stdout, first.stdout)
+        told = [line for line in again.stderr.splitlines() if "evaluation.json" in line]
+        self.assertEqual(len(told), 1, again.stderr)
+        self.assertIn("is missing and cannot be written", told[0])
+        self.assertIn(f"checkpoint-{ROUNDS}.safetensors", told[0])
+        done = PROGRAM.run("run", self.recipes / "trial_fed_sep_i.toml", "--out", run, "--resume")
+        self.refused(done, str(run), "is over", f"checkpoint-{ROUNDS}.safetensors")
+        self.assertEqual(len(done.stderr.splitlines()), 1)
+        self.assertEqual(state(run), before)
 
     def test_resumes_an_unfinished_run_to_the_same_numbers(self):
         self.recipe("trial", "fed_sep_i", "fed_sep", rounds=400)

@@ -14,6 +14,23 @@ from pathlib import Path
 from program import RECIPE, ROUNDS, Program, contents, log_lines, scratch_folder
 
 PROGRAM = LIBRARY = None
+# Data with labels, whose runs end with an evaluation.json.
+LABELS = """
+[data]
+name = "synthetic"
+clients = 6
+dimension = 5
+examples = 30
+[client]
+batch = 10
+[server]
+clients_per_round = 3
+[[phase]]
+algorithm = "fed_sep"
+rounds = 4
+[phase.inference]
+name = "scaled_identity"
+"""
 # checkpoint.every, checkpoint.sites, --threads
 SETTINGS = [(every, sites, threads) for every in (1, 3, 5) for sites in ("memory", "disk") for threads in (1, 3)]
 
@@ -144,6 +161,23 @@ class Kill(RunTest):
                 break
         process.kill()
         process.communicate()
+
+    def test_between_the_last_line_and_the_evaluation_resumes_to_the_same_bytes(self):
+        self.recipe.write_text(LABELS)
+        expected = self.uninterrupted()
+        self.assertIn("evaluation.json", expected[0][0])
+        calls = self.calls()
+        found = 0
+        for call in range(calls - 9, calls + 1):
+            with self.subTest(call=call):
+                out = self.new_run()
+                killed = self.play(out, env=at_call(call, signal.SIGKILL))
+                self.assertEqual(killed.returncode, -signal.SIGKILL, killed.stderr)
+                last = (out / "log.jsonl").read_text().splitlines(keepends=True)[-1]
+                over = last.startswith('{"kind":"end"') and last.endswith("}\n")
+                found += over and not (out / "evaluation.json").exists()
+                self.assert_ends_like(expected, out)
+        self.assertGreater(found, 0)
 
     def test_after_the_last_round_resumes_to_the_same_bytes(self):
         expected = self.uninterrupted()

@@ -8,6 +8,7 @@
 #include "fedep/config/write_recipe.h"
 #include "fedep/message/check.h"
 #include "fedep/round/durable_file.h"
+#include "fedep/round/run_log.h"
 
 namespace fedep {
 namespace {
@@ -34,6 +35,14 @@ bool one_continues_the_other(Recipe a, Recipe b) {
   a.evaluate = b.evaluate;
   a.checkpoint = b.checkpoint;
   return a == b;
+}
+
+// Whether the log says that all of these rounds were played.
+bool is_over(const std::filesystem::path& log, std::int64_t rounds) {
+  if (!std::filesystem::exists(log)) return false;
+  const std::vector<Json> lines = read_log(log);
+  return !lines.empty() && lines.back().value("kind", "") == "end" &&
+         lines.back().value("rounds", std::int64_t{-1}) == rounds;
 }
 
 std::filesystem::path recipe_path(const std::filesystem::path& run) { return run / "recipe.toml"; }
@@ -79,6 +88,12 @@ RunDirectory RunDirectory::reopen(const std::filesystem::path& path, const Recip
     throw InputError(
         fmt::format("{}: run to resume must have at most {} rounds, the recipe's, but has {}",
                     path.string(), rounds_of(recipe), played.back()));
+  }
+  if (played.empty() && is_over(run.log(), rounds_of(recipe))) {
+    throw InputError(
+        fmt::format("{}: run to resume is over and must still have {}, but has no checkpoint; play "
+                    "it again with another --out",
+                    path.string(), run.checkpoint(rounds_of(recipe)).filename().string()));
   }
   write_recipe(path, recipe);
   return run;

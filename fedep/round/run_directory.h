@@ -16,9 +16,10 @@ class RunDirectory {
   // Makes the directory and writes the recipe. Throws InputError if it already holds a run: nothing
   // is ever overwritten.
   static RunDirectory create(const std::filesystem::path& path, const Recipe& recipe);
-  // Throws InputError if there is no run in it, one of another recipe, or one that has played more
-  // rounds than this recipe has. More rounds or phases at the end, other evaluation and other
-  // checkpoints are not another recipe.
+  // Throws InputError if there is no run in it, one of another recipe, one that has played more
+  // rounds than this recipe has, or one that has played them all and lost its checkpoints: its log
+  // is not given up for the same rounds again. More rounds or phases at the end, other evaluation
+  // and other checkpoints are not another recipe.
   static RunDirectory reopen(const std::filesystem::path& path, const Recipe& recipe);
 
   std::filesystem::path log() const { return path_ / "log.jsonl"; }
