@@ -1,158 +1,18 @@
+// Rounds as they should go: who is asked, where they end, and what they count.
+
 #include "fedep/round/play_round.h"
 
 #include <algorithm>
-#include <cmath>
-#include <functional>
 #include <set>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "fedep/message/error.h"
-#include "fedep/random/stream.h"
-#include "fedep/round/gaussian_clients.h"
+#include "fedep/round/play_round_test.h"
 
 namespace fedep {
 namespace {
-
-using V = HostVector<float>;
-
-// Plays visits in place, except for what a test wants to go wrong.
-class InPlace final : public Executor {
- public:
-  InPlace(const Population& population, LocalInference& inference, SiteStore& sites)
-      : population_(population), inference_(inference), sites_(sites) {}
-
-  void play(const RoundTask& round, std::span<const ClientTask> clients,
-            const std::function<void(Report)>& deliver) override {
-    damping = round.damping;
-    grid = round.grid;
-    std::vector<ClientTask> tasks(clients.begin(), clients.end());
-    if (backwards) std::reverse(tasks.begin(), tasks.end());
-    for (const ClientTask& task : tasks) {
-      if (lost.contains(task.client)) continue;
-      Report report = play_visit(round, task, population_[task.client], &sites_, inference_);
-      if (liars.contains(task.client)) report.delta.eta[0] = round.grid.limit + 1;
-      try {
-        deliver(std::move(report));
-      } catch (const InputError&) {
-        if (!liars.contains(task.client)) throw;
-      }
-    }
-  }
-
-  void settle(const RoundTask& round, std::span<const std::size_t> which, double scale) override {
-    taken = {which.begin(), which.end()};
-    if (round.phase.stateful()) settle_visits(round, population_, which, scale, sites_);
-  }
-
-  std::set<std::size_t> lost, liars;
-  bool backwards = false;
-  double damping = 0;
-  Grid grid;
-  std::vector<std::size_t> taken;
-
- private:
-  const Population& population_;
-  LocalInference& inference_;
-  SiteStore& sites_;
-};
-
-// A server, its clients and what they do in one phase.
-struct Federation {
-  Federation(GaussianClients given, Phase chosen, const ServerSettings& settings = {},
-             const V& start = V(3))
-      : clients(std::move(given)),
-        population(clients.population()),
-        phase(std::move(chosen)),
-        state(begin_phase(initial_server_state(settings, start), phase, 0, population)) {}
-
-  RoundNumbers play() { return play_round(state, phase, 1, population, executor); }
-  void play(int rounds) {
-    for (int i = 0; i < rounds; ++i) play();
-  }
-
-  Message factor(std::size_t client) const {
-    const ClientInfo& info = population[client];
-    if (const auto site = sites->get(info.key)) return site->factor;
-    if (state.unvisited.per_example.size() == 0) return flat_like(state.global.eta(), phase.family);
-    return power(state.unvisited.per_example, float(info.examples));
-  }
-  Message prior_times_factors() const {
-    Message q = state.prior;
-    for (std::size_t client = 0; client < population.size(); ++client)
-      q = product(q, factor(client));
-    return q;
-  }
-  Message posterior() const { return clients.posterior(state.prior); }
-
-  GaussianClients clients;
-  Population population;
-  Phase phase;
-  ServerState state;
-  std::unique_ptr<SiteStore> sites = make_memory_store();
-  InPlace executor{population, clients, *sites};
-};
-
-GaussianClients random_clients(std::size_t count, Family family, float spread = 1) {
-  GaussianClients clients;
-  for (std::size_t k = 0; k < count; ++k) {
-    Stream stream({.seed = 21, .step = std::uint32_t(k)});
-    V eta(3), lambda(3);
-    const float scale = std::pow(spread, float(stream.normal()));
-    for (float& x : eta.span()) x = scale * float(stream.normal());
-    for (float& x : lambda.span()) x = scale * float(0.5 + stream.uniform());
-    const Message likelihood =
-        family == Family::diagonal ? Message(eta, lambda) : Message(eta, lambda[0]);
-    clients.add("client-" + std::to_string(k), 5 + 10 * k, likelihood);
-  }
-  return clients;
-}
-
-// Whole numbers, so that halved a few times they are still exact.
-GaussianClients whole_clients() {
-  GaussianClients clients;
-  clients.add("a", 10, Message(V{16, -32, 48}, V{64, 16, 32}));
-  clients.add("b", 20, Message(V{-8, 4, 0}, V{16, 16, 48}));
-  clients.add("c", 30, Message(V{80, 2, 6}, V{32, 128, 16}));
-  clients.add("d", 40, Message(V{1, 7, -13}, V{8, 24, 40}));
-  return clients;
-}
-
-Phase ep_phase(std::size_t asked, Family family = Family::diagonal) {
-  return {.algorithm = &find_algorithm("fed_ep"),
-          .rounds = 10000,
-          .family = family,
-          .cavity = CavityKind::own_factor,
-          .factors = FactorStart::flat,
-          .alpha = 0.01,
-          .clients_per_round = asked};
-}
-
-Phase sep_phase(std::size_t asked, ShareRule share) {
-  Phase phase = ep_phase(asked);
-  phase.algorithm = &find_algorithm("fed_sep");
-  phase.cavity = CavityKind::share;
-  phase.share = share;
-  return phase;
-}
-
-ServerSettings with_prior(double mean, double precision) {
-  ServerSettings settings;
-  settings.prior = PriorSettings{.mean = mean, .precision = precision};
-  return settings;
-}
-
-void expect_near(const Message& a, const Message& b, double relative) {
-  ASSERT_EQ(a.family(), b.family());
-  const double eta_scale = 1 + std::sqrt(dot(b.eta(), b.eta()));
-  for (std::size_t i = 0; i < a.size(); ++i)
-    EXPECT_NEAR(a.eta()[i], b.eta()[i], relative * eta_scale) << i;
-  for (std::size_t i = 0; i < a.lambda_span().size(); ++i) {
-    EXPECT_NEAR(a.lambda_span()[i], b.lambda_span()[i],
-                relative * (1 + std::fabs(double(b.lambda_span()[i]))))
-        << i;
-  }
-}
 
 TEST(SampleClients, DrawsDistinctClientsThatRepeatWithTheSeed) {
   std::vector<int> asked_of(50, 0);
@@ -293,36 +153,6 @@ TEST(Prior, MakesTheGlobalProperBeforeAnyoneReported) {
   }
 }
 
-TEST(DroppedClients, LeaveDampingAndTheirOwnFactorsUnchanged) {
-  Federation run(whole_clients(), ep_phase(4));
-  run.executor.lost = {1, 3};
-  const RoundNumbers numbers = run.play();
-  EXPECT_EQ(numbers.asked, 4u);
-  EXPECT_EQ(numbers.answered, 2u);
-  EXPECT_EQ(numbers.dropped, 2u);
-  EXPECT_EQ(run.executor.damping, 0.25);  // of those asked, not of those that answered
-  const Message a = run.clients.likelihood(run.population[0].key),
-                c = run.clients.likelihood(run.population[2].key);
-  EXPECT_EQ(run.state.global, power(product(a, c), 0.25f));
-  EXPECT_EQ(run.sites->visited(), 2u);
-  EXPECT_EQ(run.factor(1), flat_like(V(3), Family::diagonal));
-  EXPECT_EQ(run.prior_times_factors(), run.state.global);
-}
-
-TEST(DroppedClients, AllOfThemLeaveTheServerWhereItIs) {
-  Phase phase = ep_phase(4);
-  phase.server_optimizer = phase.factor_optimizer = {.momentum = 0.9};
-  Federation run(whole_clients(), phase);
-  run.play();
-  const ServerState before = run.state;
-  run.executor.lost = {0, 1, 2, 3};
-  const RoundNumbers numbers = run.play();
-  EXPECT_EQ(numbers.dropped, 4u);
-  EXPECT_EQ(run.state.global, before.global);
-  EXPECT_EQ(run.state.optimizer, before.optimizer);
-  EXPECT_EQ(run.state.round, before.round + 1);
-}
-
 TEST(FedAvg, AveragesByExamplesOverThoseThatAnswered) {
   const Phase phase{.algorithm = &find_algorithm("fed_avg"),
                     .rounds = 10,
@@ -360,137 +190,6 @@ TEST(WeightsByExamples, MoveFactorsAsTheyMoveTheServerAlsoWhenClientsDrop) {
   }
 }
 
-// From a flat q the first grid reaches 2^16, so 1e12 has to wait for two coarser ones.
-TEST(OutsideTheGrid, IsRefusedAndCountedAndTheNextGridIsCoarser) {
-  GaussianClients clients = whole_clients();
-  clients.add("large", 10, Message(V{1e12f, 0, 0}, V{1e12f, 1, 1}));
-  Phase phase = ep_phase(5);
-  phase.damping.rule = DampingRule::none;
-  Federation run(clients, phase);
-  const Message large = run.clients.likelihood(run.population[4].key);
-  int exponent = -1000;
-  int refusals = 0;
-  for (; run.play().outside_grid == 1; ++refusals) {
-    EXPECT_EQ(run.factor(4), flat_like(V(3), Family::diagonal));
-    EXPECT_EQ(run.prior_times_factors(), run.state.global);
-    EXPECT_EQ(run.executor.taken.size(), 4u);
-    EXPECT_GT(run.executor.grid.eta_exponent, exponent);
-    exponent = run.executor.grid.eta_exponent;
-  }
-  EXPECT_GE(refusals, 1);
-  EXPECT_LE(refusals, 3);
-  EXPECT_EQ(run.factor(4), large);
-  EXPECT_EQ(run.state.grid.extra_bits, 0);
-}
-
-TEST(OutsideTheGrid, NanIsRefusedWithoutMakingTheGridCoarserForTheOthers) {
-  for (const float bad : {NAN, INFINITY}) {
-    GaussianClients clients = whole_clients();
-    clients.add("broken", 10, Message(V{bad, 0, 0}, V{1, 1, 1}));
-    for (const double clip : {0.0, 1000.0}) {
-      Phase phase = ep_phase(5);
-      phase.clip = clip;
-      Federation run(clients, phase);
-      for (int round = 0; round < 100; ++round) EXPECT_EQ(run.play().outside_grid, 1u);
-      EXPECT_EQ(run.state.grid.extra_bits, 0);
-      expect_near(run.state.global, whole_clients().posterior(run.state.prior), 1e-5);
-    }
-  }
-}
-
-// The grid follows the last aggregate, in which a client that is rarely asked has no part.
-TEST(OutsideTheGrid, NoClientIsRefusedForEver) {
-  Phase phase = ep_phase(1);
-  phase.damping = {.rule = DampingRule::constant, .constant = 0.5};
-  Federation run(random_clients(30, Family::diagonal, 30), phase, with_prior(0, 1));
-  std::size_t refused = 0;
-  for (int round = 0; round < 2000; ++round) refused += run.play().outside_grid;
-  EXPECT_LE(refused, 5u);
-  expect_near(run.state.global, run.posterior(), 1e-4);
-}
-
-// One client says -10 where the prior says 1: the whole step would end at precision -9.
-class GuardedRound : public testing::Test {
- protected:
-  Federation run(GuardMode mode, Family family = Family::isotropic) const {
-    GaussianClients clients;
-    if (family == Family::isotropic) {
-      clients.add("a", 10, Message(V{1, 2, 3}, -10.0f));
-    } else {
-      clients.add("a", 10, Message(V{1, 2, 3}, V{-10, 1, 1}));
-    }
-    Phase phase = ep_phase(1, family);
-    phase.guard = {.mode = mode, .floor = 0.125};
-    phase.server_optimizer.momentum = phase.factor_optimizer.momentum = 0.5;
-    return Federation(clients, phase, with_prior(2, 1));
-  }
-};
-
-TEST_F(GuardedRound, CountsAndDoesNothing) {
-  Federation run = this->run(GuardMode::count);
-  const RoundNumbers numbers = run.play();
-  EXPECT_EQ(numbers.improper_global, 3u);
-  EXPECT_EQ(numbers.guarded(), 1u);
-  EXPECT_EQ(numbers.step_scale, 1);
-  EXPECT_EQ(run.state.global.lambda_scalar(), -9);
-  // The next cavity is q / q_k = the prior again; q itself is not proper, so nothing can be done
-  // about it.
-  EXPECT_EQ(run.play().answered, 1u);
-}
-
-TEST_F(GuardedRound, BacksOffInServerAndFactorsAlike) {
-  for (const Family family : {Family::isotropic, Family::diagonal}) {
-    Federation run = this->run(GuardMode::back_off, family);
-    const RoundNumbers numbers = run.play();
-    EXPECT_EQ(numbers.improper_global, family == Family::isotropic ? 3u : 1u);
-    EXPECT_DOUBLE_EQ(numbers.step_scale, std::pow(0.8, 11));  // the first below 1/10
-    EXPECT_NEAR(run.state.global.lambda_span()[0], 1 - 10 * numbers.step_scale, 1e-6);
-    EXPECT_NEAR(run.factor(0).lambda_span()[0], -10 * numbers.step_scale, 1e-6);
-    expect_near(run.prior_times_factors(), run.state.global, 1e-6);
-    for (int round = 0; round < 10; ++round) {
-      run.play();
-      EXPECT_TRUE(is_proper(run.state.global));
-    }
-  }
-}
-
-TEST_F(GuardedRound, FloorsAtTheOldMean) {
-  Federation run = this->run(GuardMode::floor);
-  const RoundNumbers numbers = run.play();
-  EXPECT_EQ(numbers.improper_global, 3u);
-  EXPECT_EQ(run.state.global, from_mean(V(3, 2), 0.125f));
-}
-
-TEST_F(GuardedRound, SkipsTheStepAsIfNobodyHadAnswered) {
-  Federation run = this->run(GuardMode::skip);
-  const ServerState before = run.state;
-  const RoundNumbers numbers = run.play();
-  EXPECT_EQ(numbers.improper_global, 3u);
-  EXPECT_EQ(numbers.step_scale, 0);
-  EXPECT_EQ(run.state.global, before.global);
-  EXPECT_EQ(run.state.optimizer, before.optimizer);  // momentum has not seen the step either
-  EXPECT_TRUE(run.executor.taken.empty());
-  EXPECT_EQ(run.sites->visited(), 0u);
-  EXPECT_EQ(run.prior_times_factors(), run.state.global);
-}
-
-TEST_F(GuardedRound, LeavesOutAClientWithAnImproperCavity) {
-  for (const GuardMode mode : {GuardMode::skip, GuardMode::count}) {
-    Phase phase = ep_phase(4);
-    phase.guard.mode = mode;
-    Federation run(whole_clients(), phase, with_prior(0, 1));
-    const std::uint64_t key = run.population[2].key;
-    run.sites->propose(key, 0, {.factor = Message(V(3), V{5, 0, 0}), .optimizer = {}});
-    run.sites->settle(0, std::vector{key});
-    const RoundNumbers numbers = run.play();
-    EXPECT_EQ(numbers.improper_cavities, 1u);
-    EXPECT_EQ(numbers.skipped, mode == GuardMode::skip ? 1u : 0u);
-    EXPECT_EQ(numbers.answered, mode == GuardMode::skip ? 3u : 4u);
-    EXPECT_EQ(numbers.dropped, 0u);
-    EXPECT_EQ(run.executor.damping, 0.25);
-  }
-}
-
 TEST(PlayRound, DoesNotDependOnTheOrderOfArrival) {
   for (const bool stateful : {true, false}) {
     Phase phase = stateful ? ep_phase(6) : sep_phase(6, ShareRule::examples);
@@ -504,17 +203,6 @@ TEST(PlayRound, DoesNotDependOnTheOrderOfArrival) {
       EXPECT_EQ(forwards.state, backwards.state);
     }
   }
-}
-
-TEST(PlayRound, GoesOnWithoutAClientThatLies) {
-  Federation honest(whole_clients(), ep_phase(4)), lied_to(whole_clients(), ep_phase(4));
-  honest.executor.lost = {2};
-  lied_to.executor.liars = {2};
-  honest.play();
-  const RoundNumbers numbers = lied_to.play();
-  EXPECT_EQ(numbers.dropped, 1u);
-  EXPECT_EQ(honest.state, lied_to.state);
-  EXPECT_EQ(lied_to.factor(2), flat_like(V(3), Family::diagonal));
 }
 
 TEST(PlayRound, CountsWhatTravels) {
