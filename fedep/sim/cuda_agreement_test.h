@@ -13,7 +13,6 @@
 
 #include <gtest/gtest.h>
 
-#include "fedep/config/resolve.h"
 #include "fedep/inference/method.h"
 #include "fedep/model/blas.h"
 #include "fedep/model/registry.h"
@@ -23,6 +22,7 @@
 #include "fedep/sim/local_learning.h"
 #include "fedep/sim/serial.h"
 #include "fedep/sim/test_images.h"
+#include "fedep/sim/test_recipe.h"
 
 namespace fedep {
 
@@ -63,28 +63,6 @@ class CohortExecutor final : public Executor {
   CudaInference& inference_;
   SiteStore* sites_;
 };
-
-inline Recipe recipe_for(const std::string& model, std::string_view algorithm,
-                         std::string_view method) {
-  Recipe recipe;
-  recipe.data.name = "synthetic";
-  recipe.model = {.name = model};
-  recipe.client = {.epochs = 3, .batch = 4};
-  recipe.client.optimizer = {.lr = 0.01, .momentum = 0.9};
-  recipe.client.weight_decay = 1e-3;
-  recipe.server.clients_per_round = 5;
-  recipe.server.optimizer = {.lr = 0.5, .momentum = 0.9};
-  PhaseSettings phase{.algorithm = std::string(algorithm), .rounds = 3};
-  InferenceSettings inference{.name = std::string(method), .alpha = 0.5};
-  inference.shrinkage = 1e-3;
-  inference.epochs = 2;
-  inference.samples = 2;
-  inference.initial_scale = 0.5;
-  inference.clip_std = 2;
-  if (!method.empty()) phase.inference = inference;
-  recipe.phases.push_back(phase);
-  return resolved(recipe);
-}
 
 inline std::unique_ptr<Dataset> data_for(const std::string& model) {
   const std::vector<std::size_t> sizes{9, 5, 12, 3, 7, 8, 10};

@@ -18,6 +18,7 @@
 #include "fedep/sim/local_learning.h"
 #include "fedep/sim/serial.h"
 #include "fedep/sim/test_images.h"
+#include "fedep/sim/test_recipe.h"
 #include "fedep/sim/threads.h"
 
 namespace fedep {
@@ -61,25 +62,13 @@ std::unique_ptr<Dataset> data_for(const std::string& model) {
   return tiny_images({8, 8, 3}, 4, {9, 5, 12, 3, 7, 8, 10});
 }
 
-// Two rounds of FedAvg, then three of the algorithm, with what the paper's runs have switched on.
-Recipe recipe_for(const std::string& model, std::string_view algorithm, std::string_view method) {
-  Recipe recipe;
-  recipe.data.name = "synthetic";
-  recipe.model = {.name = model == "sparse" ? "linear" : model};
-  recipe.client = {.epochs = 2, .batch = 4};
-  recipe.client.optimizer = {.lr = 0.01, .momentum = 0.9};
-  recipe.client.weight_decay = 1e-3;
+// Two rounds of FedAvg, then three of the algorithm.
+Recipe after_averaging(const std::string& model, std::string_view algorithm,
+                       std::string_view method) {
+  Recipe recipe = recipe_for(model == "sparse" ? "linear" : model, algorithm, method);
+  recipe.client.epochs = 2;
   recipe.server.clients_per_round = 4;
-  recipe.server.optimizer = {.lr = 0.5, .momentum = 0.9};
-  recipe.phases.push_back({.algorithm = "fed_avg", .rounds = 2});
-  PhaseSettings phase{.algorithm = std::string(algorithm), .rounds = 3};
-  InferenceSettings inference{.name = std::string(method), .alpha = 0.5};
-  inference.shrinkage = 1e-3;
-  inference.epochs = 2;
-  inference.samples = 2;
-  inference.clip_std = 2;
-  if (!method.empty()) phase.inference = inference;
-  recipe.phases.push_back(phase);
+  recipe.phases.insert(recipe.phases.begin(), {.algorithm = "fed_avg", .rounds = 2});
   return resolved(recipe);
 }
 
@@ -94,7 +83,7 @@ struct Ended {
 class World {
  public:
   World(std::string model, std::string_view algorithm, std::string_view method)
-      : World(model, recipe_for(model, algorithm, method)) {}
+      : World(model, after_averaging(model, algorithm, method)) {}
   World(const std::string& model, Recipe recipe)
       : data_(data_for(model)),
         recipe_(std::move(recipe)),
@@ -196,7 +185,7 @@ TEST(WithoutFactors, AStoppedRunGoesOnFromTheBeginningOfItsPhase) {
   const std::filesystem::path folder =
       std::filesystem::path(testing::TempDir()) / "fedep-without-factors";
   std::filesystem::remove_all(folder);
-  Recipe recipe = recipe_for("linear", "fed_ep", "scaled_identity");
+  Recipe recipe = after_averaging("linear", "fed_ep", "scaled_identity");
   recipe.checkpoint.every = 1;
   recipe.checkpoint.factors = false;
   World world("linear", recipe);
@@ -226,7 +215,7 @@ Growth growth_of(std::string_view algorithm, std::size_t clients) {
   const std::unique_ptr<Dataset> data =
       tiny_images({1, 1000, 1}, 10, std::vector<std::size_t>(clients, 1));
   Recipe recipe = recipe_for("linear", algorithm, "laplace");
-  recipe.phases.erase(recipe.phases.begin());
+  recipe.server.clients_per_round = 4;
   recipe.phases[0].rounds = 30;
   const auto phases =
       plan_phases(recipe, [](std::string_view name) { return find_method(name).family; });
