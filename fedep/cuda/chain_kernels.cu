@@ -25,17 +25,38 @@ __device__ void coast_step(const ChainRows& rows, const Prior& prior, float per_
   theta -= rows.lr * m;
 }
 
-// The n-th sample x, n from 1.
-__device__ void accumulate(int n, float x, float& mean, float& squares) {
+// One more sample x, which weighs 1/n if it is the n-th.
+__device__ void accumulate(float weight, float x, float& mean, float& squares) {
   const float gap = x - mean;
-  mean += (1.0f / float(n)) * gap;
+  mean += weight * gap;
   squares += gap * (x - mean);
 }
+
+// Some steps of a coordinate with pull p and push q, on (θ, m): they are linear in both and in q.
+struct StepsMap {
+  float theta_by_theta = 1, theta_by_m = 0, theta_by_push = 0;
+  float m_by_theta = 0, m_by_m = 1, m_by_push = 0;
+
+  __device__ void add_step(float mu, float lr, float pull) {
+    m_by_theta = __fmaf_rn(mu, m_by_theta, pull * theta_by_theta);
+    m_by_m = __fmaf_rn(mu, m_by_m, pull * theta_by_m);
+    m_by_push = __fmaf_rn(mu, m_by_push, __fmaf_rn(pull, theta_by_push, 1.0f));
+    theta_by_theta = __fmaf_rn(-lr, m_by_theta, theta_by_theta);
+    theta_by_m = __fmaf_rn(-lr, m_by_m, theta_by_m);
+    theta_by_push = __fmaf_rn(-lr, m_by_push, theta_by_push);
+  }
+};
 
 __global__ void start_kernel(ChainRows rows, const float* start, std::size_t size) {
   float* const theta = rows.theta + blockIdx.y * rows.stride;
   float* const momentum = rows.momentum + blockIdx.y * rows.stride;
-  for (std::size_t i = blockIdx.x * kThreads + threadIdx.x; i < size; i += gridDim.x * kThreads) {
+  const std::size_t stride = gridDim.x * kThreads, own = blockIdx.x * kThreads + threadIdx.x;
+  // In fours: rows begin at whole cache lines, and so does a vector of its own.
+  for (std::size_t i = own; i < size / 4; i += stride) {
+    reinterpret_cast<float4*>(theta)[i] = reinterpret_cast<const float4*>(start)[i];
+    reinterpret_cast<float4*>(momentum)[i] = make_float4(0, 0, 0, 0);
+  }
+  for (std::size_t i = size / 4 * 4 + own; i < size; i += stride) {
     theta[i] = start[i];
     momentum[i] = 0.0f;
   }
@@ -47,7 +68,10 @@ __global__ void add_number_kernel(const float* from, float added, std::size_t si
   }
 }
 
-// `kSums`: an epoch's sample is the average of its iterates, not the last.
+constexpr int kMostWeights = 64;  // of epochs' samples that are worked out once a block
+
+// `kSums`: an epoch's sample is the average of its iterates, not the last; else an epoch is one
+// linear map.
 template <bool kSums>
 __global__ void __launch_bounds__(kThreads)
     coast_kernel(ChainRows rows, Chunks chunks, int epochs, const std::int32_t* steps,
@@ -56,6 +80,13 @@ __global__ void __launch_bounds__(kThreads)
   const Chunk chunk = chunks.chunks[blockIdx.x];
   const int n = steps[c];
   const float per_example = rows.per_example[c];
+  __shared__ float weights[kMostWeights];
+  if (first_sample > 0) {
+    for (int e = int(threadIdx.x); e < epochs && e < kMostWeights; e += kThreads) {
+      weights[e] = 1.0f / float(first_sample + e);
+    }
+    __syncthreads();
+  }
   for (std::uint32_t j = threadIdx.x; j < chunk.size; j += kThreads) {
     const std::size_t i = c * rows.stride + chunk.begin + j;
     const Prior prior = prior_of(rows, c, i);
@@ -65,16 +96,30 @@ __global__ void __launch_bounds__(kThreads)
       mean = rows.mean[i];
       if (rows.squares != nullptr) squares = rows.squares[i];
     }
-    for (int epoch = 0; epoch < epochs; ++epoch) {
-      sum = 0;
+    StepsMap map;
+    if (!kSums) {
 #pragma unroll 5
-      for (int step = 0; step < n; ++step) {
-        m = __fmaf_rn(rows.mu, m, __fmaf_rn(pull, theta, push));
-        theta = __fmaf_rn(-rows.lr, m, theta);
-        if (kSums) sum += theta;
+      for (int step = 0; step < n; ++step) map.add_step(rows.mu, rows.lr, pull);
+    }
+    const float theta_push = map.theta_by_push * push, m_push = map.m_by_push * push;
+    for (int epoch = 0; epoch < epochs; ++epoch) {
+      if (kSums) {
+        sum = 0;
+#pragma unroll 5
+        for (int step = 0; step < n; ++step) {
+          m = __fmaf_rn(rows.mu, m, __fmaf_rn(pull, theta, push));
+          theta = __fmaf_rn(-rows.lr, m, theta);
+          sum += theta;
+        }
+      } else {
+        const float before = theta;
+        theta = __fmaf_rn(map.theta_by_theta, theta, __fmaf_rn(map.theta_by_m, m, theta_push));
+        m = __fmaf_rn(map.m_by_theta, before, __fmaf_rn(map.m_by_m, m, m_push));
       }
-      const float x = kSums && n > 0 ? sum / float(n) : theta;
-      if (first_sample > 0) accumulate(first_sample + epoch, x, mean, squares);
+      if (first_sample == 0) continue;
+      const float weight =
+          epoch < kMostWeights ? weights[epoch] : 1.0f / float(first_sample + epoch);
+      accumulate(weight, kSums && n > 0 ? sum / float(n) : theta, mean, squares);
     }
     rows.theta[i] = theta;
     rows.momentum[i] = m;
@@ -136,7 +181,7 @@ __global__ void __launch_bounds__(kThreads)
     const float x = rows.sum != nullptr && taken > 0 ? rows.sum[i] / float(taken) : rows.theta[i];
     float mean = n > 1 ? rows.mean[i] : 0.0f;
     float squares = n > 1 && rows.squares != nullptr ? rows.squares[i] : 0.0f;
-    accumulate(n, x, mean, squares);
+    accumulate(1.0f / float(n), x, mean, squares);
     rows.mean[i] = mean;
     if (rows.squares != nullptr) rows.squares[i] = squares;
   }

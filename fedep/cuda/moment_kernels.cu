@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "fedep/cuda/launch.h"
+#include "fedep/cuda/reduce.cuh"
 
 namespace fedep::gpu {
 namespace {
@@ -40,6 +41,7 @@ __global__ void __launch_bounds__(kThreads) first_sums_kernel(Moments m) {
   const int c = blockIdx.y;
   const float* const cavity = m.cavity[c];
   double sum = 0, squares = 0, identity = 0;
+#pragma unroll 4
   for (std::size_t i = std::size_t(blockIdx.x) * kThreads + threadIdx.x; i < m.size;
        i += std::size_t(gridDim.x) * kThreads) {
     const double x = precision(m, c * m.stride + i);
@@ -85,6 +87,7 @@ __global__ void __launch_bounds__(kThreads) clipped_sums_kernel(Moments m) {
   const int c = blockIdx.y;
   const float low = m.bounds[3 * c], high = m.bounds[3 * c + 1];
   double squares = 0;
+#pragma unroll 4
   for (std::size_t i = std::size_t(blockIdx.x) * kThreads + threadIdx.x; i < m.size;
        i += std::size_t(gridDim.x) * kThreads) {
     const double x = clamped(precision(m, c * m.stride + i), low, high);
@@ -108,14 +111,26 @@ __global__ void __launch_bounds__(kThreads)
   const float low = m.bounds[3 * c], high = m.bounds[3 * c + 1], factor = m.bounds[3 * c + 2];
   float* const own_eta = eta[c];
   float* const own_lambda = lambda[c];
-  for (std::size_t i = std::size_t(blockIdx.x) * kThreads + threadIdx.x; i < m.size;
-       i += std::size_t(gridDim.x) * kThreads) {
-    const std::size_t at = c * m.stride + i;
-    float x = clamped(precision(m, at), low, high);
-    if (m.rescale) x = factor * x;
-    own_lambda[i] = x;
-    own_eta[i] = x * m.mean[at];
-  }
+  const std::size_t stride = std::size_t(gridDim.x) * kThreads;
+  for_each_group(std::size_t(blockIdx.x) * kThreads + threadIdx.x, stride, m.size,
+                 [&](std::size_t first, int count) {
+                   float x[kAtOnce], mean[kAtOnce];
+#pragma unroll
+                   for (int j = 0; j < kAtOnce; ++j) {
+                     if (j >= count) break;
+                     const std::size_t at = c * m.stride + first + j * stride;
+                     x[j] = clamped(precision(m, at), low, high);
+                     mean[j] = m.mean[at];
+                   }
+#pragma unroll
+                   for (int j = 0; j < kAtOnce; ++j) {
+                     if (j >= count) break;
+                     const std::size_t i = first + j * stride;
+                     if (m.rescale) x[j] = factor * x[j];
+                     own_lambda[i] = x[j];
+                     own_eta[i] = x[j] * mean[j];
+                   }
+                 });
 }
 
 }  // namespace

@@ -27,6 +27,18 @@ inline unsigned blocks_for(std::size_t n, unsigned threads) {
   return unsigned(wanted < 1 ? 1 : (wanted < kMost ? wanted : kMost));
 }
 
+// Calls work(i, count) for groups of up to kAtOnce elements i, i + stride, …, so that a thread's loads of
+// a group are on their way together. `stride` is the grid's.
+constexpr int kAtOnce = 4;
+template <class Work>
+__device__ void for_each_group(std::size_t first, std::size_t stride, std::size_t n,
+                               const Work& work) {
+  for (std::size_t i = first; i < n; i += kAtOnce * stride) {
+    const std::size_t left = (n - i + stride - 1) / stride;
+    work(i, left < kAtOnce ? int(left) : kAtOnce);
+  }
+}
+
 constexpr unsigned kReduceThreads = 256;
 constexpr unsigned kReduceBlocks = 512;  // at most, per row
 
@@ -50,11 +62,13 @@ __device__ void reduce_block(const R& op, typename R::Value value, typename R::V
 template <class R>
 __global__ void reduce_rows(R op, std::size_t n, typename R::Value* partial) {
   typename R::Value value = op.zero();
-  const std::size_t stride = std::size_t(gridDim.x) * blockDim.x;
-  for (std::size_t i = std::size_t(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += stride) {
-    op.take(value, int(blockIdx.y), i);
+  const int row = int(blockIdx.x);
+  const std::size_t stride = std::size_t(gridDim.y) * blockDim.x;
+#pragma unroll 4
+  for (std::size_t i = std::size_t(blockIdx.y) * blockDim.x + threadIdx.x; i < n; i += stride) {
+    op.take(value, row, i);
   }
-  reduce_block(op, value, partial + std::size_t(blockIdx.y) * gridDim.x + blockIdx.x);
+  reduce_block(op, value, partial + std::size_t(row) * gridDim.y + blockIdx.y);
 }
 
 template <class R>
@@ -72,7 +86,8 @@ void reduce(const char* name, const R& op, unsigned rows, std::size_t n, void* s
             typename R::Value* out, cudaStream_t stream) {
   auto* partial = static_cast<typename R::Value*>(scratch);
   const unsigned blocks = reduce_blocks(n);
-  reduce_rows<<<dim3(blocks, rows), kReduceThreads, 0, stream>>>(op, n, partial);
+  // Neighbouring blocks are at one place of all rows: what rows share is in the cache then.
+  reduce_rows<<<dim3(rows, blocks), kReduceThreads, 0, stream>>>(op, n, partial);
   gpu::check_launch(name);
   reduce_partials<<<rows, kReduceThreads, 0, stream>>>(op, blocks, partial, out);
   gpu::check_launch(name);

@@ -86,67 +86,104 @@ struct Different {
 
 __global__ void sum_kernel(const DeltaRow* rows, std::size_t count, std::size_t n, double unit,
                            float* total) {
-  for (std::size_t i = first_index(); i < n; i += index_stride()) {
-    long long sum = 0;
-#pragma unroll 4
-    for (std::size_t k = 0; k < count; ++k) sum += units_at(rows[k], i);
-    total[i] = float(double(sum) * unit);
-  }
+  const std::size_t stride = index_stride();
+  for_each_group(first_index(), stride, n, [&](std::size_t first, int group) {
+    long long sum[kAtOnce] = {};
+#pragma unroll 2
+    for (std::size_t k = 0; k < count; ++k) {
+      const DeltaRow row = rows[k];
+#pragma unroll
+      for (int j = 0; j < kAtOnce; ++j) {
+        if (j < group) sum[j] += units_at(row, first + j * stride);
+      }
+    }
+#pragma unroll
+    for (int j = 0; j < kAtOnce; ++j) {
+      if (j < group) total[first + j * stride] = float(double(sum[j]) * unit);
+    }
+  });
 }
 
-__device__ float stepped(const OptimizerStep& s, float x, float g, float* slot0, float* slot1,
-                         std::size_t i) {
+__device__ float stepped(const OptimizerStep& s, float x, float g, float& slot0, float& slot1) {
   switch (s.kind) {
     case OptimizerStep::sgd:
       return x + s.lr * g;
     case OptimizerStep::momentum: {
-      const float m = g + s.momentum_factor * slot0[i];
-      slot0[i] = m;
+      const float m = g + s.momentum_factor * slot0;
+      slot0 = m;
       return x + s.lr * m;
     }
     case OptimizerStep::adagrad: {
-      const float a = slot0[i] + g * g;
-      slot0[i] = a;
+      const float a = slot0 + g * g;
+      slot0 = a;
       if (!(a > 0)) return x + 0.0f;
       return s.epsilon_inside != 0 ? x + s.lr * g / sqrtf(a + s.epsilon)
                                    : x + s.lr * g / (sqrtf(a) + s.epsilon);
     }
     case OptimizerStep::adam: {
-      const float m = s.beta1 * slot0[i] + (1 - s.beta1) * g;
-      const float v = s.beta2 * slot1[i] + (1 - s.beta2) * g * g;
-      slot0[i] = m;
-      slot1[i] = v;
+      const float m = s.beta1 * slot0 + (1 - s.beta1) * g;
+      const float v = s.beta2 * slot1 + (1 - s.beta2) * g * g;
+      slot0 = m;
+      slot1 = v;
       return x + s.lr * m / (sqrtf(s.correct * v) + s.epsilon);
     }
     case OptimizerStep::yogi: {
       const float g2 = g * g;
-      const float old = slot1[i];
+      const float old = slot1;
       const float sign = old > g2 ? 1.0f : (old < g2 ? -1.0f : 0.0f);
-      const float m = s.beta1 * slot0[i] + (1 - s.beta1) * g;
+      const float m = s.beta1 * slot0 + (1 - s.beta1) * g;
       const float v = old - (1 - s.beta2) * sign * g2;
-      slot0[i] = m;
-      slot1[i] = v;
+      slot0 = m;
+      slot1 = v;
       return x + s.lr * m / (sqrtf(v) + s.epsilon);
     }
   }
   return x;
 }
 
-__global__ void apply_kernel(OptimizerStep step, std::size_t n, float* x, const float* g,
-                             float* slot0, float* slot1) {
-  for (std::size_t i = first_index(); i < n; i += index_stride()) {
-    x[i] = stepped(step, x[i], g[i], slot0, slot1, i);
+// x and its slots follow g(i), for a group of elements.
+template <class G>
+__device__ void step_group(const OptimizerStep& step, float settle, std::size_t first,
+                           std::size_t stride, int count, float* x, float* slot0, float* slot1,
+                           const G& g) {
+  float own_g[kAtOnce], before[kAtOnce], own0[kAtOnce] = {}, own1[kAtOnce] = {};
+#pragma unroll
+  for (int j = 0; j < kAtOnce; ++j) {
+    if (j >= count) break;
+    const std::size_t i = first + j * stride;
+    own_g[j] = g(i);
+    before[j] = x[i];
+    if (slot0 != nullptr) own0[j] = slot0[i];
+    if (slot1 != nullptr) own1[j] = slot1[i];
+  }
+#pragma unroll
+  for (int j = 0; j < kAtOnce; ++j) {
+    if (j >= count) break;
+    const std::size_t i = first + j * stride;
+    const float after = stepped(step, before[j], own_g[j], own0[j], own1[j]);
+    x[i] = settle == 1.0f ? after : before[j] + settle * (after - before[j]);
+    if (slot0 != nullptr) slot0[i] = own0[j];
+    if (slot1 != nullptr) slot1[i] = own1[j];
   }
 }
 
+__global__ void apply_kernel(OptimizerStep step, std::size_t n, float* x, const float* g,
+                             float* slot0, float* slot1) {
+  const std::size_t stride = index_stride();
+  for_each_group(first_index(), stride, n, [&](std::size_t first, int count) {
+    step_group(step, 1.0f, first, stride, count, x, slot0, slot1,
+               [&](std::size_t i) { return g[i]; });
+  });
+}
+
 __global__ void move_kernel(const FactorRow* rows, std::size_t n) {
-  const FactorRow row = rows[blockIdx.y];
-  for (std::size_t i = first_index(); i < n; i += index_stride()) {
-    const float g = float(double(units_at(row.delta, i)) * row.unit);
-    const float before = row.x[i];
-    const float after = stepped(row.step, before, g, row.slot0, row.slot1, i);
-    row.x[i] = row.settle == 1.0f ? after : before + row.settle * (after - before);
-  }
+  const FactorRow row = rows[blockIdx.x];
+  const std::size_t stride = std::size_t(gridDim.y) * blockDim.x;
+  const std::size_t begin = std::size_t(blockIdx.y) * blockDim.x + threadIdx.x;
+  for_each_group(begin, stride, n, [&](std::size_t first, int count) {
+    step_group(row.step, row.settle, first, stride, count, row.x, row.slot0, row.slot1,
+               [&](std::size_t i) { return float(double(units_at(row.delta, i)) * row.unit); });
+  });
 }
 
 __global__ void floor_kernel(FloorTask t, std::size_t n) {
@@ -199,7 +236,7 @@ void apply_step(const OptimizerStep& step, std::size_t n, float* x, const float*
 
 void move_factors(const FactorRow* rows, std::size_t count, std::size_t n, CUstream_st* stream) {
   if (n == 0 || count == 0) return;
-  const dim3 grid(blocks_for(n, kThreads), unsigned(count));
+  const dim3 grid(unsigned(count), blocks_for(n, kThreads));  // rows share what deltas refer to
   move_kernel<<<grid, kThreads, 0, stream>>>(rows, n);
   check_launch("move_factors");
 }

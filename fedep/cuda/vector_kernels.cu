@@ -14,13 +14,23 @@ __device__ std::size_t index_stride() { return std::size_t(gridDim.x) * blockDim
 
 template <ZipOp op>
 __global__ void zip_kernel(const float* a, const float* b, float* out, std::size_t n) {
-  for (std::size_t i = first_index(); i < n; i += index_stride()) {
-    const float x = a[i], y = b[i];
-    if (op == ZipOp::add) out[i] = x + y;
-    if (op == ZipOp::subtract) out[i] = x - y;
-    if (op == ZipOp::multiply) out[i] = x * y;
-    if (op == ZipOp::divide) out[i] = x / y;
-  }
+  const std::size_t stride = index_stride();
+  for_each_group(first_index(), stride, n, [&](std::size_t first, int count) {
+    float x[kAtOnce], y[kAtOnce];
+#pragma unroll
+    for (int j = 0; j < kAtOnce; ++j) {
+      if (j < count) x[j] = a[first + j * stride], y[j] = b[first + j * stride];
+    }
+#pragma unroll
+    for (int j = 0; j < kAtOnce; ++j) {
+      if (j >= count) break;
+      float& to = out[first + j * stride];
+      if (op == ZipOp::add) to = x[j] + y[j];
+      if (op == ZipOp::subtract) to = x[j] - y[j];
+      if (op == ZipOp::multiply) to = x[j] * y[j];
+      if (op == ZipOp::divide) to = x[j] / y[j];
+    }
+  });
 }
 
 template <MapOp op>
