@@ -60,13 +60,19 @@ gpu::Update update_of(const CohortChain& c, std::size_t offset) {
   return u;
 }
 
+gpu::SquaredSum CohortSink::squares_at(std::size_t offset) const {
+  gpu::SquaredSum there = squares_;
+  there.sum += offset;
+  return there;
+}
+
 void CohortSink::weights(const gpu::Geometry& g, const gpu::CohortShape& cohort,
                          const gpu::WeightGradient& f, std::size_t offset) const {
   side_.follow_main();
   if (chain_ != nullptr) {
     gpu::update_weights(g, cohort, f, update_of(*chain_, offset), precise_, side_.stream());
   } else {
-    gpu::add_squares(g, cohort, f, sum_ + offset, stride_, precise_, side_.stream());
+    gpu::add_squares(g, cohort, f, squares_at(offset), precise_, side_.stream());
   }
 }
 
@@ -76,7 +82,7 @@ void CohortSink::bias(int positions, int out, const gpu::CohortShape& cohort, co
   if (chain_ != nullptr) {
     gpu::update_bias(positions, out, cohort, dy, update_of(*chain_, offset), side_.stream());
   } else {
-    gpu::add_bias_squares(positions, out, cohort, dy, sum_ + offset, stride_, side_.stream());
+    gpu::add_bias_squares(positions, out, cohort, dy, squares_at(offset), side_.stream());
   }
 }
 
@@ -104,7 +110,7 @@ class NetworkCohortModel final : public CohortModel {
         chain.loss_times_batch ? gpu::DeltaScale::batch_sum : gpu::DeltaScale::batch_mean;
     gpu::softmax_delta(int(outputs()), cohort, batch.labels, scale, logits_.data(), loss,
                        device_stream());
-    const CohortSink sink(&chain, nullptr, 0, precise(), side_);
+    const CohortSink sink(chain, precise(), side_);
     network_->backward(cohort, weights, batch.features, logits_.data(), sink);
     sink.join();
   }
@@ -116,8 +122,9 @@ class NetworkCohortModel final : public CohortModel {
 
   void add_squared_gradients(const CohortBatch& batch, const float* theta, std::size_t stride,
                              const StreamAddress* draws, const StreamAddress* second_dropout,
-                             float* sum) override {
-    const gpu::CohortShape cohort = shape_of(batch);
+                             const CohortSquares& squares) override {
+    gpu::CohortShape cohort = shape_of(batch);
+    if (squares.one_theta) cohort.sharing = int(squares.minibatches);
     const std::int32_t* labels = batch.labels;
     network_->forward(cohort, {theta, stride}, batch.features, {batch.dropout}, logits_.data());
     if (draws != nullptr) {
@@ -130,7 +137,11 @@ class NetworkCohortModel final : public CohortModel {
     }
     gpu::softmax_delta(int(outputs()), cohort, labels, gpu::DeltaScale::per_example, logits_.data(),
                        nullptr, device_stream());
-    const CohortSink sink(nullptr, sum, stride, precise(), side_);
+    gpu::SquaredSum to;
+    to.sum = squares.sum;
+    to.stride = stride;
+    to.minibatches = int(squares.minibatches);
+    const CohortSink sink(to, precise(), side_);
     network_->backward(cohort, {theta, stride}, batch.features, logits_.data(), sink);
     sink.join();
   }

@@ -73,9 +73,10 @@ struct World {
     return {kClients,        kRows,           d_features.data(),
             d_labels.data(), d_counts.data(), d_addresses.data()};
   }
-  Batch batch_of(std::size_t c) const {
+  Batch batch_of(std::size_t c) const { return batch_of(c, std::size_t(kCounts[c])); }
+  Batch batch_of(std::size_t c, std::size_t size) const {
     Batch out;
-    out.size = std::size_t(kCounts[c]);
+    out.size = size;
     const auto first = features.begin() + std::ptrdiff_t(c * kRows * info.feature_count());
     out.dense.assign(first, first + std::ptrdiff_t(out.size * info.feature_count()));
     out.labels.assign(labels.begin() + std::ptrdiff_t(c * kRows),
@@ -186,7 +187,7 @@ TEST_P(CohortModelTest, SquaredGradientsAreThoseOfEach) {
   DeviceArray<float> sum(kClients * world.stride);
   sum.zero();
   world.cohort->add_squared_gradients(world.batch(), world.d_theta.data(), world.stride, nullptr,
-                                      nullptr, sum.data());
+                                      nullptr, {.sum = sum.data()});
   const std::vector<float> sums = sum.download();
   for (std::size_t c = 0; c < kClients; ++c) {
     std::vector<float> expected(d, 0.0f);
@@ -199,6 +200,32 @@ TEST_P(CohortModelTest, SquaredGradientsAreThoseOfEach) {
     EXPECT_LT(relative_error(std::span(sums).subspan(c * world.stride, d), expected),
               tolerance() * 5)
         << c;
+  }
+}
+
+TEST_P(CohortModelTest, SquaredGradientsOfMinibatchesAreTheirSum) {
+  World world(test_case(), std::get<1>(GetParam()));
+  const std::size_t d = world.model->size();
+  const std::size_t size = 4;  // of the first two minibatches; the last is empty
+  const std::vector<std::int32_t> counts{4, 4, 0};
+  const DeviceArray<std::int32_t> d_counts{std::span<const std::int32_t>(counts)};
+  CohortBatch batch = world.batch();
+  batch.counts = d_counts.data();
+  for (const bool one_theta : {false, true}) {
+    DeviceArray<float> sum(world.stride);
+    sum.zero();
+    world.cohort->add_squared_gradients(
+        batch, world.d_theta.data(), world.stride, nullptr, nullptr,
+        {.sum = sum.data(), .minibatches = kClients, .one_theta = one_theta});
+    std::vector<float> expected(d, 0.0f);
+    for (std::size_t i = 0; i < 2; ++i) {
+      const Address dropout = World::dropout_of(i);
+      world.model->add_squared_gradients(world.theta_of(one_theta ? 0 : i), world.batch_of(i, size),
+                                         {.dropout = &dropout}, {}, expected);
+    }
+    for (float& x : expected) x /= float(size);
+    const std::vector<float> sums = sum.download();
+    EXPECT_LT(relative_error(std::span(sums).first(d), expected), tolerance() * 5) << one_theta;
   }
 }
 

@@ -33,9 +33,10 @@ gpu::Update update_of(const CohortChain& chain, std::size_t offset);
 // stay as they are until join().
 class CohortSink {
  public:
-  CohortSink(const CohortChain* chain, float* sum, std::size_t stride, bool precise,
-             SideStream& side)
-      : chain_(chain), sum_(sum), stride_(stride), precise_(precise), side_(side) {}
+  CohortSink(const CohortChain& chain, bool precise, SideStream& side)
+      : chain_(&chain), precise_(precise), side_(side) {}
+  CohortSink(const gpu::SquaredSum& squares, bool precise, SideStream& side)
+      : squares_(squares), precise_(precise), side_(side) {}
 
   void weights(const gpu::Geometry& g, const gpu::CohortShape& cohort, const gpu::WeightGradient& f,
                std::size_t offset) const;
@@ -44,9 +45,10 @@ class CohortSink {
   void join() const { side_.main_follows(); }
 
  private:
-  const CohortChain* chain_;  // null: squares
-  float* sum_;
-  std::size_t stride_;
+  gpu::SquaredSum squares_at(std::size_t offset) const;
+
+  const CohortChain* chain_ = nullptr;  // null: squares
+  gpu::SquaredSum squares_;
   bool precise_;
   SideStream& side_;
 };

@@ -106,11 +106,12 @@ class CohortTorchscript final : public CohortModel {
   // One example at a time; dropout masks are then those of a batch of one, addressed as on a CPU.
   void add_squared_gradients(const CohortBatch& batch, const float* theta, std::size_t stride,
                              const StreamAddress* draws, const StreamAddress* second_dropout,
-                             float* sum) override {
+                             const CohortSquares& squares) override {
     check(batch);
     work([&] {
       for (std::size_t c = 0; c < batch.clients; ++c) {
-        use_weights(theta + c * stride);
+        const std::size_t row_of_sum = c / squares.minibatches;
+        use_weights(theta + (squares.one_theta ? row_of_sum : c) * stride);
         const std::int32_t* const count = batch.counts + c;
         const std::int32_t* labels = batch.labels + c * batch.rows;
         if (draws != nullptr) {
@@ -126,8 +127,8 @@ class CohortTorchscript final : public CohortModel {
           const std::vector<Tensor> gradients =
               backward(out, {1, 1, one_.data()}, labels + i, gpu::DeltaScale::per_example, nullptr);
           for_each_tensor(gradients, [&](const float* gradient, std::size_t begin, std::size_t n) {
-            gpu::add_squared_gradient(gradient, n, int(i), count, sum + c * stride + begin,
-                                      device_stream());
+            gpu::add_squared_gradient(gradient, n, int(i), count,
+                                      squares.sum + row_of_sum * stride + begin, device_stream());
           });
         }
       }

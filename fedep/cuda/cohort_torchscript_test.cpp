@@ -256,7 +256,7 @@ TEST_F(CohortTorchscriptTest, SquaredGradientsAreThoseOfEach) {
       sum.zero();
       world.cohort->add_squared_gradients(world.batch(), world.d_theta.data(), world.stride,
                                           drawn ? world.d_label_streams.data() : nullptr, nullptr,
-                                          sum.data());
+                                          {.sum = sum.data()});
       const std::vector<float> sums = sum.download();
       for (std::size_t c = 0; c < kClients; ++c) {
         std::vector<float> expected(world.size);
@@ -310,7 +310,7 @@ TEST_F(CohortTorchscriptTest, ACapturedStepHasTheBitsOfOneThatIsNot) {
       world.cohort->train_step(world.batch(), world.chain(), world.d_loss.data());
       world.cohort->add_squared_gradients(world.batch(), world.d_theta.data(), world.stride,
                                           world.d_label_streams.data(), world.d_addresses.data(),
-                                          sum.data());
+                                          {.sum = sum.data()});
     };
     for (int i = 0; i < 3; ++i) step();
     const std::vector<float> theta = world.d_theta.download(), sums = sum.download();

@@ -53,6 +53,7 @@ Geometry make_patches(const Geometry& g);
 struct CohortShape {
   int clients = 1, rows = 1;
   const std::int32_t* counts = nullptr;
+  int sharing = 1;  // so many neighbours have the same weights: client c's are row c / sharing
 };
 
 struct Forward {
@@ -107,15 +108,23 @@ constexpr int kMostSplits = 8;
 int gradient_splits(const Geometry& g, int clients);
 void update_weights(const Geometry& g, const CohortShape& cohort, const WeightGradient& f,
                     const Update& u, bool precise, Stream stream);
-// sum += (1/counts[c]) Σ_examples of squared gradients, on live taps.
-void add_squares(const Geometry& g, const CohortShape& cohort, const WeightGradient& f, float* sum,
-                 std::size_t stride, bool precise, Stream stream);
+// Where squared gradients are added up. So many neighbouring clients of the cohort are minibatches of
+// one: row c of the sum gets those of clients c minibatches + 0, 1, …, all of one size but for empty
+// ones at the end.
+struct SquaredSum {
+  float* sum = nullptr;
+  std::size_t stride = 0;
+  int minibatches = 1;
+};
+// sum += Σ_minibatches (1/size) Σ_examples of squared gradients, on live taps.
+void add_squares(const Geometry& g, const CohortShape& cohort, const WeightGradient& f,
+                 const SquaredSum& to, bool precise, Stream stream);
 
 // The same for a bias: gradient is the sum of dy [clients, rows, positions, out] over examples and
 // positions.
 void update_bias(int positions, int out, const CohortShape& cohort, const float* dy,
                  const Update& u, Stream stream);
 void add_bias_squares(int positions, int out, const CohortShape& cohort, const float* dy,
-                      float* sum, std::size_t stride, Stream stream);
+                      const SquaredSum& to, Stream stream);
 
 }  // namespace fedep::gpu

@@ -12,15 +12,15 @@ constexpr int kThreads = 256;
 
 __global__ void begin_draw_kernel(DrawStreams s, int draws) {
   const std::int32_t draw = *s.draw;
-  for (int c = threadIdx.x; c < s.clients; c += blockDim.x) {
-    const std::uint32_t step = s.at[c].step;
-    s.dropout[c].step = step + 2 * draw;
-    s.dropout_again[c].step = step + 2 * draw + 1;
-    s.labels[c].step = step + draw;
-    s.weights[c].step = step + draw;
+  for (int r = threadIdx.x; r < s.rows; r += blockDim.x) {
+    const std::uint32_t step = s.at[r].step, own = draw + r % s.at_once;
+    s.dropout[r].step = step + 2 * own;
+    s.dropout_again[r].step = step + 2 * own + 1;
+    s.labels[r].step = step + own;
+    s.weights[r].step = step + own;
   }
   __syncthreads();  // everybody has read `draw`
-  if (threadIdx.x == 0) *s.draw = draw + 1 < draws ? draw + 1 : 0;
+  if (threadIdx.x == 0) *s.draw = draw + s.at_once < draws ? draw + s.at_once : 0;
 }
 
 __global__ void fill_normals_kernel(StreamAddress address, std::size_t size, float* out) {
@@ -38,21 +38,19 @@ __device__ float drawn(float mean, float noise, float lambda) {
   return __fadd_rn(mean, __fdiv_rn(noise, __fsqrt_rn(lambda)));
 }
 
-__global__ void __launch_bounds__(kThreads)
-    draw_weights_kernel(std::size_t stride, Chunks quads, const std::int32_t* count,
-                        const StreamAddress* streams, const float* mean, const float* lambda,
-                        float* theta) {
-  const int c = blockIdx.y;
-  if (count[c] == 0) return;
-  const Chunk chunk = quads.chunks[blockIdx.x];
-  const StreamAddress address = streams[c];
-  const std::size_t row = c * (stride / 4);
+__global__ void __launch_bounds__(kThreads) draw_weights_kernel(WeightDraws d, Chunks quads) {
+  const int client = blockIdx.z, row = client * d.at_once + blockIdx.x;
+  if (d.count[row] == 0) return;
+  const Chunk chunk = quads.chunks[blockIdx.y];
+  const StreamAddress address = d.streams[row];
+  const std::size_t from = std::size_t(client) * (d.stride / 4),
+                    to = std::size_t(row) * (d.stride / 4);
   for (std::uint32_t j = threadIdx.x; j < chunk.size; j += kThreads) {
-    const std::size_t quad = chunk.begin + j, i = row + quad;
+    const std::size_t quad = chunk.begin + j;
     const float4 noise = four_normals(philox_block(address, quad));
-    const float4 m = reinterpret_cast<const float4*>(mean)[i];
-    const float4 l = reinterpret_cast<const float4*>(lambda)[i];
-    reinterpret_cast<float4*>(theta)[i] =
+    const float4 m = reinterpret_cast<const float4*>(d.mean)[from + quad];
+    const float4 l = reinterpret_cast<const float4*>(d.lambda)[from + quad];
+    reinterpret_cast<float4*>(d.theta)[to + quad] =
         make_float4(drawn(m.x, noise.x, l.x), drawn(m.y, noise.y, l.y), drawn(m.z, noise.z, l.z),
                     drawn(m.w, noise.w, l.w));
   }
@@ -87,6 +85,7 @@ __global__ void __launch_bounds__(kThreads)
   double sum = 0, squares = 0;
   for (int k = blockIdx.x; k < chunks.count; k += gridDim.x) {
     const Chunk chunk = chunks.chunks[k];
+#pragma unroll 4
     for (std::uint32_t j = threadIdx.x; j < chunk.size; j += kThreads) {
       const double f = s.fisher[c * s.stride + chunk.begin + j] / draws;
       sum += f;
@@ -113,10 +112,10 @@ __device__ float clamped(float x, float low, float high) {
 }
 
 // One thread a client: the bounds, and the coordinates whose F is always 0.
-__global__ void bounds_kernel(NaturalGradient s, const std::int32_t* count, float beta,
-                              float one_minus_beta, double width) {
+__global__ void bounds_kernel(NaturalGradient s, const std::int32_t* count, int count_step,
+                              float beta, float one_minus_beta, double width) {
   const int c = blockIdx.x * blockDim.x + threadIdx.x;
-  if (c >= s.clients || count[c] == 0) return;
+  if (c >= s.clients || count[c * count_step] == 0) return;
   float low = -INFINITY, high = INFINITY;
   if (width > 0) {
     double sum = 0, squares = 0;
@@ -135,10 +134,10 @@ __global__ void bounds_kernel(NaturalGradient s, const std::int32_t* count, floa
 }
 
 __global__ void __launch_bounds__(kThreads)
-    update_kernel(NaturalGradient s, Chunks chunks, const std::int32_t* count, float draws,
-                  float beta, float one_minus_beta) {
+    update_kernel(NaturalGradient s, Chunks chunks, const std::int32_t* count, int count_step,
+                  float draws, float beta, float one_minus_beta) {
   const int c = blockIdx.y;
-  if (count[c] == 0) return;
+  if (count[c * count_step] == 0) return;
   const Chunk chunk = chunks.chunks[blockIdx.x];
   const float low = s.bounds[2 * c], high = s.bounds[2 * c + 1], n = s.examples[c];
   for (std::uint32_t j = threadIdx.x; j < chunk.size; j += kThreads) {
@@ -178,11 +177,11 @@ void fill_normals(const StreamAddress& address, std::size_t size, float* out, St
   check_launch("fill_normals");
 }
 
-void draw_weights(int clients, std::size_t stride, const Chunks& quads, const std::int32_t* count,
-                  const StreamAddress* streams, const float* mean, const float* lambda,
-                  float* theta, Stream stream) {
-  draw_weights_kernel<<<grid_of(quads, clients), kThreads, 0, stream>>>(
-      stride, quads, count, streams, mean, lambda, theta);
+void draw_weights(const WeightDraws& draws, const Chunks& quads, Stream stream) {
+  // Neighbouring blocks make several draws from one place, which is in the cache then.
+  const dim3 grid(unsigned(draws.at_once), unsigned(quads.count),
+                  unsigned(draws.rows / draws.at_once));
+  draw_weights_kernel<<<grid, kThreads, 0, stream>>>(draws, quads);
   check_launch("draw_weights");
 }
 
@@ -193,18 +192,18 @@ void begin_natural_gradient(const NaturalGradient& state, const Chunks& chunks, 
 }
 
 void step_natural_gradient(const NaturalGradient& state, const Chunks& chunks,
-                           const std::int32_t* count, int draws, float beta, float one_minus_beta,
-                           double width, Stream stream) {
+                           const std::int32_t* count, int count_step, int draws, float beta,
+                           float one_minus_beta, double width, Stream stream) {
   if (width > 0) {
     partial_sums_kernel<<<dim3(kPartials, unsigned(state.clients)), kThreads, 0, stream>>>(
         state, chunks, float(draws));
     check_launch("partial_sums");
   }
-  bounds_kernel<<<unsigned(state.clients + 31) / 32, 32, 0, stream>>>(state, count, beta,
-                                                                      one_minus_beta, width);
+  bounds_kernel<<<unsigned(state.clients + 31) / 32, 32, 0, stream>>>(state, count, count_step,
+                                                                      beta, one_minus_beta, width);
   check_launch("bounds");
   update_kernel<<<grid_of(chunks, state.clients), kThreads, 0, stream>>>(
-      state, chunks, count, float(draws), beta, one_minus_beta);
+      state, chunks, count, count_step, float(draws), beta, one_minus_beta);
   check_launch("step_natural_gradient");
 }
 

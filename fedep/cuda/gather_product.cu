@@ -42,7 +42,8 @@ __global__ void __launch_bounds__(Block::kBlock) gather_product(const GatherTask
   const float* const a = task.a + std::size_t(client) * std::size_t(task.cohort.rows) *
                                       std::size_t(sides.a_height * sides.a_width) *
                                       std::size_t(contracted);
-  const float* const weights = task.weights + std::size_t(client) * task.stride;
+  const float* const weights =
+      task.weights + std::size_t(client / task.cohort.sharing) * task.stride;
 
   constexpr int kPart = kVector ? 4 : 1;  // floats a copy moves
   constexpr int kAcross = kTile / kPart;  // copies along the contracted index

@@ -152,7 +152,8 @@ __device__ void store_rows(const GatherTask& task, const Sides<kBackward>& sides
   float bias[kPart] = {};
   if (task.bias != nullptr) {
     for (int j = 0; j < kPart; ++j) {
-      bias[j] = task.bias[std::size_t(client) * task.stride + std::size_t(column + j)];
+      bias[j] = task.bias[std::size_t(client / task.cohort.sharing) * task.stride +
+                          std::size_t(column + j)];
     }
   }
 #pragma unroll 4

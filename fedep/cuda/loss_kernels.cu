@@ -4,6 +4,7 @@
 #include "fedep/cuda/launch.h"
 #include "fedep/cuda/random.cuh"
 #include "fedep/cuda/warp.cuh"
+#include "fedep/cuda/weight_step.cuh"
 
 namespace fedep::gpu {
 namespace {
@@ -108,20 +109,22 @@ constexpr int kBiasRows = 32;
 
 template <bool kSquares>
 __global__ void bias_kernel(int positions, int out, CohortShape cohort, const float* dy, Update u,
-                            float* sum) {
+                            SquaredSum to) {
   __shared__ float parts[kBiasRows][32];
   const int client = int(blockIdx.y), o = int(blockIdx.x) * 32 + int(threadIdx.x);
-  const int count = cohort.counts[client];
+  const MinibatchRows examples(cohort, to.minibatches, client);
+  const int count = examples.count;
   if (count == 0) return;
-  const float* const from =
-      dy + std::size_t(client) * std::size_t(cohort.rows) * std::size_t(positions * out);
+  const float* const from = dy + std::size_t(client * to.minibatches) * std::size_t(cohort.rows) *
+                                     std::size_t(positions * out);
   float total = 0.0f;
   if (o < out) {
     if (kSquares) {
       for (int image = int(threadIdx.y); image < count; image += kBiasRows) {
         float gradient = 0.0f;
+        const int row = examples.at(image) * positions;
         for (int p = 0; p < positions; ++p) {
-          gradient += from[std::size_t(image * positions + p) * std::size_t(out) + std::size_t(o)];
+          gradient += from[std::size_t(row + p) * std::size_t(out) + std::size_t(o)];
         }
         total += gradient * gradient;
       }
@@ -135,11 +138,11 @@ __global__ void bias_kernel(int positions, int out, CohortShape cohort, const fl
   __syncthreads();
   if (threadIdx.y != 0 || o >= out) return;
   for (int i = 1; i < kBiasRows; ++i) total += parts[i][threadIdx.x];
-  const std::size_t at = std::size_t(client) * u.stride + std::size_t(o);
   if (kSquares) {
-    sum[at] += total / float(count);
+    to.sum[std::size_t(client) * to.stride + std::size_t(o)] += total / float(examples.size);
     return;
   }
+  const std::size_t at = std::size_t(client) * u.stride + std::size_t(o);
   const float lambda = u.diagonal ? u.lambda[at] : u.lambda[client];
   const float eta = u.eta == nullptr ? 0.0f : u.eta[at];
   const float momentum =
@@ -177,17 +180,14 @@ void drop_out(int per_example, std::size_t first, std::size_t units, float rate,
 void update_bias(int positions, int out, const CohortShape& cohort, const float* dy,
                  const Update& u, Stream stream) {
   const dim3 grid(unsigned((out + 31) / 32), unsigned(cohort.clients));
-  bias_kernel<false>
-      <<<grid, dim3(32, kBiasRows), 0, stream>>>(positions, out, cohort, dy, u, nullptr);
+  bias_kernel<false><<<grid, dim3(32, kBiasRows), 0, stream>>>(positions, out, cohort, dy, u, {});
   check_launch("update_bias");
 }
 
 void add_bias_squares(int positions, int out, const CohortShape& cohort, const float* dy,
-                      float* sum, std::size_t stride, Stream stream) {
-  Update u;
-  u.stride = stride;
-  const dim3 grid(unsigned((out + 31) / 32), unsigned(cohort.clients));
-  bias_kernel<true><<<grid, dim3(32, kBiasRows), 0, stream>>>(positions, out, cohort, dy, u, sum);
+                      const SquaredSum& to, Stream stream) {
+  const dim3 grid(unsigned((out + 31) / 32), unsigned(cohort.clients / to.minibatches));
+  bias_kernel<true><<<grid, dim3(32, kBiasRows), 0, stream>>>(positions, out, cohort, dy, {}, to);
   check_launch("add_bias_squares");
 }
 

@@ -129,12 +129,12 @@ __global__ void spread_mean_kernel(int positions, int channels, std::size_t size
 }
 
 __global__ void add_bias_rectify_kernel(int channels, std::size_t per_client, const float* bias,
-                                        std::size_t stride, float* y) {
+                                        std::size_t stride, int sharing, float* y) {
   const std::size_t i = std::size_t(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= per_client) return;
   const std::size_t client = blockIdx.y;
   float& value = y[client * per_client + i];
-  value = fmaxf(value + bias[client * stride + i % unsigned(channels)], 0.0f);
+  value = fmaxf(value + bias[client / unsigned(sharing) * stride + i % unsigned(channels)], 0.0f);
 }
 
 }  // namespace
@@ -190,7 +190,8 @@ void add_bias_rectify(int channels, int per_example, const CohortShape& cohort, 
                       std::size_t stride, float* y, Stream stream) {
   const std::size_t per_client = std::size_t(cohort.rows) * std::size_t(per_example);
   const dim3 grid(blocks_for(per_client, 256), unsigned(cohort.clients));
-  add_bias_rectify_kernel<<<grid, 256, 0, stream>>>(channels, per_client, bias, stride, y);
+  add_bias_rectify_kernel<<<grid, 256, 0, stream>>>(channels, per_client, bias, stride,
+                                                    cohort.sharing, y);
   check_launch("add_bias_rectify");
 }
 

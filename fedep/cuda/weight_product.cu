@@ -5,6 +5,7 @@
 
 #include "fedep/cuda/launch.h"
 #include "fedep/cuda/product.cuh"
+#include "fedep/cuda/tap_positions.cuh"
 #include "fedep/cuda/weight_step.cuh"
 
 namespace fedep::gpu {
@@ -20,9 +21,7 @@ __global__ void __launch_bounds__(32 * kWarps) weight_product(const WeightTask t
   constexpr int kStages = Product::kStages;
   constexpr int kPart = kVector ? 4 : 1;
   extern __shared__ __align__(16) float shared[];
-  __shared__ short position_list[kMostPositions];  // output positions summed over
-  __shared__ int input_list[kMostPositions];  // and where the block's one tap meets them, in floats
-  __shared__ int position_count;
+  __shared__ TapPositions<kMostPositions> tap_positions;
 
   const Geometry& g = task.g;
   const int client = int(blockIdx.z) / task.splits, split = int(blockIdx.z) % task.splits;
@@ -68,7 +67,9 @@ __global__ void __launch_bounds__(32 * kWarps) weight_product(const WeightTask t
       if (u.diagonal) copy<kPart>(to_lambda + at, u.lambda + i, valid);
     }
   }
-  const int count = task.cohort.counts[client];
+  const int minibatches = kSum == Sum::gradients ? 1 : task.sum.minibatches;
+  const MinibatchRows examples(task.cohort, minibatches, client);
+  const int count = examples.count;
   if (count == 0) {
     wait_for_copies<0>();
     return;
@@ -76,28 +77,9 @@ __global__ void __launch_bounds__(32 * kWarps) weight_product(const WeightTask t
 
   // Output positions that this block's tap meets data at; all of them where a block has several
   // taps.
-  if (tid < 32) {
-    const int tap = g.tap[block_tap];
-    const int ky = tap / g.kernel, kx = tap % g.kernel;
-    int found = 0;
-    for (int base = 0; base < positions; base += 32) {
-      const int p = base + tid;
-      const int oy = p / g.out_width, ox = p - oy * g.out_width;
-      const int y = oy * g.stride - g.pad_top + ky, x = ox * g.stride - g.pad_left + kx;
-      const bool inside =
-          p < positions && (!one_tap || (y >= 0 && y < g.height && x >= 0 && x < g.width));
-      const unsigned vote = __ballot_sync(0xFFFFFFFFu, inside);
-      if (inside) {
-        const int place = found + __popc(vote & ((1u << tid) - 1u));
-        position_list[place] = short(p);
-        input_list[place] = (y * g.width + x) * g.in;
-      }
-      found += __popc(vote);
-    }
-    if (tid == 0) position_count = found;
-  }
+  if (tid < 32) tap_positions.list(g, block_tap, !one_tap);
   __syncthreads();
-  const int listed = position_count;
+  const int listed = tap_positions.count;
   // Rows of the sum. For squares each example has `groups` groups of `width` positions, the last one
   // filled up with zeros: eight, as many as a product contracts, or four where that is enough. With
   // one position an example's square is a product of squares, and no groups are needed.
@@ -121,10 +103,10 @@ __global__ void __launch_bounds__(32 * kWarps) weight_product(const WeightTask t
   }
   const int tiles = (last - first + kDepth - 1) / kDepth;
 
-  const float* const x = task.x + std::size_t(client) * std::size_t(task.cohort.rows) *
-                                      std::size_t(g.height * g.width * g.in);
-  const float* const dy = task.dy + std::size_t(client) * std::size_t(task.cohort.rows) *
-                                        std::size_t(positions * g.out);
+  const std::size_t first_example =
+      std::size_t(client) * std::size_t(minibatches) * std::size_t(task.cohort.rows);
+  const float* const x = task.x + first_example * std::size_t(g.height * g.width * g.in);
+  const float* const dy = task.dy + first_example * std::size_t(positions * g.out);
 
   // Example and place in the lists of row r of the sum; a negative image: nothing. Quotients by
   // floats are exact here: below 2^22.
@@ -143,6 +125,7 @@ __global__ void __launch_bounds__(32 * kWarps) weight_product(const WeightTask t
       index = __float2int_rz((float(r) + 0.5f) * by_count);
       image = r - index * count;
     }
+    if (kSum != Sum::gradients && image >= 0) image = examples.at(image);
     if (r >= last) {
       image = -1;
       index = 0;
@@ -171,9 +154,9 @@ __global__ void __launch_bounds__(32 * kWarps) weight_product(const WeightTask t
     bool valid = image >= 0 && m_valid;
     int at = 0;
     if (one_tap) {
-      at = input_list[index];
+      at = tap_positions.input[index];
     } else {
-      const int position = position_list[index];
+      const int position = tap_positions.output[index];
       const int oy = position / g.out_width, ox = position - oy * g.out_width;
       const int iy = oy * g.stride - g.pad_top + ky, ix = ox * g.stride - g.pad_left + kx;
       valid = valid && iy >= 0 && iy < g.height && ix >= 0 && ix < g.width;
@@ -187,7 +170,8 @@ __global__ void __launch_bounds__(32 * kWarps) weight_product(const WeightTask t
     const bool valid = image >= 0 && n_valid;
     copy<kPart>(
         shared_b + unsigned(stage) * kStageBytes + unsigned(i * kStepN * Product::kStrideB) * 4,
-        valid ? dy_begin + image * output_map + int(position_list[index]) * g.out : dy, valid);
+        valid ? dy_begin + image * output_map + int(tap_positions.output[index]) * g.out : dy,
+        valid);
   };
   // Where a block has one tap, kLanes threads share a row of both tiles and its address is worked out
   // once.
@@ -202,9 +186,10 @@ __global__ void __launch_bounds__(32 * kWarps) weight_product(const WeightTask t
     int image, index;
     row_at(first + tile * kDepth + own_row, image, index);
     const bool valid = image >= 0;
-    const float* const x_from = x_lane + (valid ? image * input_map + input_list[index] : 0);
+    const float* const x_from =
+        x_lane + (valid ? image * input_map + tap_positions.input[index] : 0);
     const float* const dy_from =
-        dy_lane + (valid ? image * output_map + int(position_list[index]) * g.out : 0);
+        dy_lane + (valid ? image * output_map + int(tap_positions.output[index]) * g.out : 0);
 #pragma unroll
     for (int j = 0; j < kM / (kLanes * kPart); ++j) {
       const int column = j * kLanes * kPart;
@@ -323,8 +308,7 @@ __global__ void __launch_bounds__(32 * kWarps) weight_product(const WeightTask t
     return shared + row_of(item) * Product::kStrideC + column_n;
   };
   if (task.splits > 1) {
-    const std::size_t part =
-        std::size_t(split) * std::size_t(task.cohort.clients) + std::size_t(client);
+    const std::size_t part = std::size_t(split) * std::size_t(task.rows()) + std::size_t(client);
     for (int item = 0; item < kItems; ++item) {
       const int row = first_m + row_of(item);
       if (row >= rows_m) break;
@@ -336,10 +320,11 @@ __global__ void __launch_bounds__(32 * kWarps) weight_product(const WeightTask t
     return;
   }
   if (kSum != Sum::gradients) {
-    const float weight = 1.0f / float(count);
+    const float weight = 1.0f / float(examples.size);
     for (int item = 0; item < kItems; ++item) {
       if (first_m + row_of(item) >= rows_m) break;
-      float* const to = task.sum + client_begin + std::size_t(weight_at(item));
+      float* const to =
+          task.sum.sum + std::size_t(client) * task.sum.stride + std::size_t(weight_at(item));
       if constexpr (kVector) {
         float4 sum = *reinterpret_cast<const float4*>(to);
         const float* const value = value_of(item);
@@ -397,7 +382,7 @@ void launch(const WeightTask& task, Stream stream) {
   const int bytes = (Product::kFloats + fetched * kM * kN) * int(sizeof(float));
   const Geometry& g = task.g;
   const dim3 grid(unsigned((g.taps * g.in + kM - 1) / kM), unsigned((g.out + kN - 1) / kN),
-                  unsigned(task.cohort.clients * task.splits));
+                  unsigned(task.rows() * task.splits));
   kernel<<<grid, 32 * kWarps, bytes, stream>>>(task);
   check_launch("weight_product");
   if (task.splits > 1) finish_splits(task, kSum != Sum::gradients, kVector, stream);
@@ -445,17 +430,16 @@ void update_weights(const Geometry& g, const CohortShape& cohort, const WeightGr
   const int splits = f.partial == nullptr ? 1 : gradient_splits(g, cohort.clients);
   const bool vector = g.in % 4 == 0 && g.out % 4 == 0 && u.stride % 4 == 0 && aligned(u.theta) &&
                       aligned(u.momentum) && aligned(u.eta) && (!u.diagonal || aligned(u.lambda));
-  choose_copies<Sum::gradients>({g, cohort, f.x, f.x_is_tf32, f.dy, splits, f.partial, u, nullptr},
-                                vector, precise, stream);
+  const WeightTask task{g, cohort, f.x, f.x_is_tf32, f.dy, splits, f.partial, u, {}};
+  choose_copies<Sum::gradients>(task, vector, precise, stream);
 }
 
-void add_squares(const Geometry& g, const CohortShape& cohort, const WeightGradient& f, float* sum,
-                 std::size_t stride, bool precise, Stream stream) {
-  const int splits = f.partial == nullptr ? 1 : gradient_splits(g, cohort.clients);
-  const bool vector = g.in % 4 == 0 && g.out % 4 == 0 && stride % 4 == 0 && aligned(sum);
-  Update u;
-  u.stride = stride;
-  const WeightTask task{g, cohort, f.x, f.x_is_tf32, f.dy, splits, f.partial, u, sum};
+void add_squares(const Geometry& g, const CohortShape& cohort, const WeightGradient& f,
+                 const SquaredSum& to, bool precise, Stream stream) {
+  const int rows = cohort.clients / to.minibatches;
+  const int splits = f.partial == nullptr ? 1 : gradient_splits(g, rows);
+  const bool vector = g.in % 4 == 0 && g.out % 4 == 0 && to.stride % 4 == 0 && aligned(to.sum);
+  const WeightTask task{g, cohort, f.x, f.x_is_tf32, f.dy, splits, f.partial, {}, to};
   // With one position an example's gradient is one product, and its square the product of squares.
   if (g.out_height * g.out_width == 1) {
     choose_copies<Sum::squared_products>(task, vector, precise, stream);

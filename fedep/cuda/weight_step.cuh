@@ -22,8 +22,30 @@ struct WeightTask {
   const float* dy;
   int splits;  // of the sum; several: their parts go to `partial` [splits, clients, taps in out]
   float* partial;
-  Update update;  // of Sum::gradients
-  float* sum;     // of the others, with update.stride between clients
+  Update update;   // of Sum::gradients
+  SquaredSum sum;  // of the others
+
+  // Clients whose weights these are.
+  __host__ __device__ int rows() const { return cohort.clients / sum.minibatches; }
+};
+
+// The examples of a client's minibatches, which lie `rows` apart, counted as if they were one batch.
+struct MinibatchRows {
+  int size;   // of one
+  int count;  // of all
+  int gap;    // rows between the end of one and the beginning of the next
+
+  __device__ MinibatchRows(const CohortShape& cohort, int minibatches, int client) {
+    const std::int32_t* const counts = cohort.counts + client * minibatches;
+    size = counts[0];
+    gap = cohort.rows - size;
+    count = size;
+    for (int i = 1; i < minibatches; ++i) count += counts[i];
+  }
+  // Row that example i is at. The quotient by a float is exact: i is below 2^22.
+  __device__ int at(int i) const {
+    return gap == 0 || i < size ? i : i + __float2int_rz((float(i) + 0.5f) / float(size)) * gap;
+  }
 };
 
 // One weight's step. Without momentum `momentum` is where the step is made, no more.

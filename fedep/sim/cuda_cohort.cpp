@@ -65,7 +65,18 @@ struct Room {
       : model(make_cohort_model(recipe.model, dataset.info(), capacity)),
         clients(capacity.clients),
         chains({*model, data, coordinates, capacity.clients, capacity.rows}),
-        fisher({*model, data, coordinates, capacity.clients, capacity.rows}, tape) {}
+        fisher({*model, data, coordinates, capacity.clients, capacity.rows},
+               wider_models(recipe, dataset, capacity), tape) {}
+
+  // TorchScript's clients take turns anyway.
+  static CudaFisher::MakeModel wider_models(const Recipe& recipe, const Dataset& dataset,
+                                            const CohortCapacity& capacity) {
+    if (recipe.model.name == "torchscript") return nullptr;
+    return [&recipe, &dataset, capacity](std::size_t clients) {
+      return make_cohort_model(recipe.model, dataset.info(),
+                               {clients, capacity.rows, capacity.precision});
+    };
+  }
 
   std::unique_ptr<CohortModel> model;
   std::size_t clients;

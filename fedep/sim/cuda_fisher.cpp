@@ -6,16 +6,46 @@
 #include "fedep/sim/fisher_pass.h"
 
 namespace fedep {
+namespace {
 
-CudaFisher::CudaFisher(const CudaParts& parts, const LabelTape* tape)
+// Clients whose minibatches together fill a GPU, and examples of one client that its kernels take.
+constexpr std::size_t kFullRows = 100, kMostExamples = 256;
+
+// The most that goes into `all` without a rest.
+std::size_t divisor_of(std::size_t all, std::size_t most) {
+  while (all % most != 0) --most;
+  return most;
+}
+
+}  // namespace
+
+CudaFisher::Rows::Rows(const CudaParts& parts, const FisherRows& asked, const MakeModel& make_model)
+    : layout(asked),
+      count(parts.clients * asked.at_once),
+      wide_model(asked.at_once > 1 ? make_model(count) : nullptr),
+      model(wide_model != nullptr ? *wide_model : parts.model),
+      batches(parts.data, count, parts.examples, parts.model.features()),
+      draw(1),
+      dropout(count),
+      dropout_again(count),
+      labels(count),
+      weights(count) {}
+
+gpu::DrawStreams CudaFisher::Rows::streams() {
+  return {.rows = int(count),
+          .at_once = layout.of == FisherRows::Of::draws ? int(layout.at_once) : 1,
+          .draw = draw.data(),
+          .at = batches.augment(),
+          .dropout = dropout.data(),
+          .dropout_again = dropout_again.data(),
+          .labels = labels.data(),
+          .weights = weights.data()};
+}
+
+CudaFisher::CudaFisher(const CudaParts& parts, MakeModel make_model, const LabelTape* tape)
     : parts_(parts),
+      make_model_(std::move(make_model)),
       tape_(tape),
-      batches_(parts.data, parts.clients, parts.examples, parts.model.features()),
-      draw_(1),
-      dropout_(parts.clients),
-      dropout_again_(parts.clients),
-      labels_(parts.clients),
-      weights_(parts.clients),
       examples_(parts.clients),
       rest_nu_(parts.clients),
       bounds_(2 * parts.clients),
@@ -24,78 +54,99 @@ CudaFisher::CudaFisher(const CudaParts& parts, const LabelTape* tape)
 void CudaFisher::begin(const CohortRound& round) {
   round_ = &round;
   epochs_.reset();
+  loaded_ = false;
 }
 
-int CudaFisher::batches(std::size_t row, int epochs) {
-  load(epochs);
-  return int(passes_[row].size());
+int CudaFisher::batches(std::size_t row, int epochs) { return int(passes(epochs)[row].size()); }
+
+std::size_t CudaFisher::most_at_once() const {
+  if (make_model_ == nullptr) return 1;
+  return std::max<std::size_t>(
+      std::min(kFullRows / parts_.clients, kMostExamples / parts_.examples), 1);
 }
 
-int CudaFisher::most_batches() const {
-  std::size_t most = 0;
-  for (const Minibatches& pass : passes_) most = std::max(most, pass.size());
-  return int(most);
+const std::vector<Minibatches>& CudaFisher::passes(int epochs) {
+  if (epochs_ == epochs) return passes_;
+  passes_ = fisher_passes(*round_, epochs);
+  epochs_ = epochs;
+  loaded_ = false;
+  return passes_;
 }
 
-void CudaFisher::load(int epochs) {
-  if (epochs_ == epochs) return;
-  const std::size_t clients = round_->visits.size();
-  FisherOrder order = fisher_order(parts_, *round_, epochs);
-  passes_ = std::move(order.passes);
-  if (batches_.load(order.order)) {
-    sum_graph_.reset();
-    draw_graph_.reset();
+CudaFisher::Rows& CudaFisher::load(int epochs, const FisherRows& layout) {
+  passes(epochs);
+  if (rows_ == nullptr || rows_->layout != layout) {
+    rows_.reset();  // before the next one asks for memory
+    rows_ = std::make_unique<Rows>(parts_, layout, make_model_);
+    loaded_ = false;
   }
-  std::vector<StreamAddress> dropout(parts_.clients), labels(parts_.clients),
-      weights(parts_.clients);
+  Rows& rows = *rows_;
+  rows.draw.zero();
+  if (loaded_) {
+    rows.batches.go_to(0);
+    return rows;
+  }
+  const CohortOrder order = fisher_order(parts_, *round_, passes_, layout);
+  if (rows.batches.load(order)) rows.graph.reset();
+  rows.steps = order.steps();
+  const std::size_t clients = round_->visits.size();
+  std::vector<StreamAddress> dropout(rows.count), labels(rows.count), weights(rows.count);
   std::vector<float> examples(parts_.clients);
-  for (std::size_t c = 0; c < clients; ++c) {
-    dropout[c] = stream_address(round_->address(c, Purpose::dropout, 0));
-    labels[c] = stream_address(round_->address(c, Purpose::labels, 0));
-    weights[c] = stream_address(round_->address(c, Purpose::posterior, 0));
+  for (std::size_t row = 0; row < clients * layout.at_once; ++row) {
+    const std::size_t c = row / layout.at_once;
+    dropout[row] = stream_address(round_->address(c, Purpose::dropout, 0));
+    labels[row] = stream_address(round_->address(c, Purpose::labels, 0));
+    weights[row] = stream_address(round_->address(c, Purpose::posterior, 0));
     examples[c] = float(round_->visits[c].client.examples);
   }
-  dropout_.upload(dropout);
-  dropout_again_.upload(dropout);
-  labels_.upload(labels);
-  weights_.upload(weights);
+  rows.dropout.upload(dropout);
+  rows.dropout_again.upload(dropout);
+  rows.labels.upload(labels);
+  rows.weights.upload(weights);
   examples_.upload(examples);
-  draw_.zero();
   make_once(fisher_, parts_.clients * parts_.coordinates.stride());
-  epochs_ = epochs;
+  loaded_ = true;
+  return rows;
 }
 
-gpu::DrawStreams CudaFisher::streams() {
-  return {.clients = int(parts_.clients),
-          .draw = draw_.data(),
-          .at = batches_.augment(),
-          .dropout = dropout_.data(),
-          .dropout_again = dropout_again_.data(),
-          .labels = labels_.data(),
-          .weights = weights_.data()};
-}
-
-void CudaFisher::add_squares(const float* theta) {
-  CohortBatch batch = batches_.batch();
-  batch.dropout = dropout_.data();
-  parts_.model.add_squared_gradients(batch, theta, parts_.coordinates.stride(), labels_.data(),
-                                     dropout_again_.data(), fisher_.data());
-}
-
-void CudaFisher::add_squares_of_tape(const float* theta, int t, int draw) {
-  std::vector<std::int32_t> labels(parts_.clients * parts_.examples);
-  for (std::size_t c = 0; c < passes_.size(); ++c) {
+std::vector<std::int32_t> CudaFisher::labels_of_tape(const Rows& rows, std::size_t step,
+                                                     int draw) const {
+  const std::size_t at_once = rows.layout.at_once;
+  std::vector<std::int32_t> labels(rows.count * parts_.examples);
+  for (std::size_t row = 0; row < passes_.size() * at_once; ++row) {
+    const std::size_t c = row / at_once;
+    const int t = rows.layout.minibatch(step, row % at_once);
     if (std::size_t(t) >= passes_[c].size()) continue;
-    const auto drawn = tape_->at(round_->address(c, Purpose::labels, fisher_step(t, draw)));
+    const int own_draw = rows.layout.draw(draw, row % at_once);
+    const auto drawn = tape_->at(round_->address(c, Purpose::labels, fisher_step(t, own_draw)));
     check_same_size("CudaFisher", "labels on the tape", passes_[c][std::size_t(t)].size(),
                     drawn.size());
-    std::copy(drawn.begin(), drawn.end(), labels.begin() + std::ptrdiff_t(c * parts_.examples));
+    std::copy(drawn.begin(), drawn.end(), labels.begin() + std::ptrdiff_t(row * parts_.examples));
   }
-  copy_to_device(batches_.labels(), labels.data(), labels.size() * sizeof(std::int32_t));
-  CohortBatch batch = batches_.batch();
-  batch.dropout = dropout_.data();
-  parts_.model.add_squared_gradients(batch, theta, parts_.coordinates.stride(), nullptr,
-                                     dropout_again_.data(), fisher_.data());
+  return labels;
+}
+
+void CudaFisher::add_squares(Rows& rows, const float* theta, bool one_theta, std::size_t step,
+                             int draw) {
+  if (tape_ != nullptr) {
+    const std::vector<std::int32_t> labels = labels_of_tape(rows, step, draw);
+    copy_to_device(rows.batches.labels(), labels.data(), labels.size() * sizeof(std::int32_t));
+  }
+  CohortBatch batch = rows.batches.batch();
+  batch.dropout = rows.dropout.data();
+  rows.model.add_squared_gradients(
+      batch, theta, parts_.coordinates.stride(), tape_ == nullptr ? rows.labels.data() : nullptr,
+      rows.dropout_again.data(),
+      {.sum = fisher_.data(), .minibatches = rows.layout.at_once, .one_theta = one_theta});
+}
+
+void CudaFisher::launch(Rows& rows, const Captured& wanted, const std::function<void()>& enqueue) {
+  if (tape_ != nullptr) return enqueue();
+  if (rows.graph == nullptr || rows.captured != wanted) {
+    rows.graph = std::make_unique<StepGraph>(enqueue);
+    rows.captured = wanted;
+  }
+  rows.graph->launch();
 }
 
 std::vector<DeviceVector> CudaFisher::copies_of(const DeviceArray<float>& rows) const {
@@ -111,23 +162,19 @@ std::vector<DeviceVector> CudaFisher::copies_of(const DeviceArray<float>& rows) 
 std::vector<DeviceVector> CudaFisher::squared_gradients(const std::vector<DeviceVector>& theta,
                                                         int t, int epochs, int draw,
                                                         CudaChains& chains) {
-  load(epochs);
+  Rows& rows = load(epochs, {.of = FisherRows::Of::minibatches, .at_once = 1});
   fisher_.zero();
-  if (t < most_batches()) {
-    float* const rows = chains.spare_rows();
+  if (std::size_t(t) < rows.steps) {
+    float* const stacked = chains.spare_rows();
     for (std::size_t c = 0; c < theta.size(); ++c) {
-      copy_on_device(rows + c * parts_.coordinates.stride(), theta[c].data(),
+      copy_on_device(stacked + c * parts_.coordinates.stride(), theta[c].data(),
                      theta[c].size() * sizeof(float));
     }
-    batches_.go_to(std::size_t(t));
-    batches_.next();
-    draw_.upload(std::vector<std::int32_t>{draw});
-    gpu::begin_draw(streams(), draw + 1, device_stream());
-    if (tape_ != nullptr) {
-      add_squares_of_tape(rows, t, draw);
-    } else {
-      add_squares(rows);
-    }
+    rows.batches.go_to(std::size_t(t));
+    rows.batches.next();
+    rows.draw.upload(std::vector<std::int32_t>{draw});
+    gpu::begin_draw(rows.streams(), draw + 1, device_stream());
+    add_squares(rows, stacked, false, std::size_t(t), draw);
   }
   return copies_of(fisher_);
 }
@@ -140,39 +187,32 @@ DeviceVector CudaFisher::noise(std::size_t row, int t, int draw) const {
 }
 
 std::vector<DeviceVector> CudaFisher::fisher_sum(int epochs, CudaChains& chains) {
-  load(epochs);
+  std::size_t most = 1;
+  for (const Minibatches& pass : passes(epochs)) most = std::max(most, pass.size());
+  Rows& rows =
+      load(epochs, {.of = FisherRows::Of::minibatches, .at_once = std::min(most_at_once(), most)});
   const float* const mean = chains.mean_rows();
   fisher_.zero();
-  batches_.go_to(0);
-  draw_.zero();
-  const auto enqueue = [&] {
-    batches_.next();
-    gpu::begin_draw(streams(), 1, device_stream());
-    if (tape_ == nullptr) add_squares(mean);
-  };
-  const Captured wanted{.theta = mean, .mean = nullptr, .draws = 1};
-  if (tape_ == nullptr && (sum_graph_ == nullptr || captured_sum_ != wanted)) {
-    sum_graph_ = std::make_unique<StepGraph>(enqueue);
-    captured_sum_ = wanted;
-  }
-  for (int t = 0; t < most_batches(); ++t) {
-    if (tape_ == nullptr) {
-      sum_graph_->launch();
-    } else {
-      enqueue();
-      add_squares_of_tape(mean, t, 0);
-    }
+  for (std::size_t step = 0; step < rows.steps; ++step) {
+    launch(rows, {.theta = mean, .mean = nullptr, .draws = 1}, [&] {
+      rows.batches.next();
+      gpu::begin_draw(rows.streams(), 1, device_stream());
+      add_squares(rows, mean, true, step, 0);
+    });
   }
   return copies_of(fisher_);
 }
 
 std::vector<DeviceVector> CudaFisher::running_fisher(const InferenceSettings& settings,
                                                      CudaChains& chains) {
-  load(settings.epochs);
+  const std::size_t samples = std::size_t(settings.samples);
+  const std::size_t at_once = divisor_of(samples, std::min(most_at_once(), samples));
+  Rows& rows = load(settings.epochs, {.of = FisherRows::Of::draws, .at_once = at_once});
   const Coordinates& coordinates = parts_.coordinates;
   const CudaStream stream = device_stream();
   const float* const mean = chains.mean_rows();
-  float* const theta = chains.spare_rows();
+  if (at_once > 1) make_once(rows.theta, rows.count * coordinates.stride());
+  float* const theta = at_once > 1 ? rows.theta.data() : chains.spare_rows();
   make_once(nu_, fisher_.size());
   make_once(lambda_, fisher_.size());
   gpu::NaturalGradient state{.clients = int(round_->visits.size()),
@@ -189,32 +229,26 @@ std::vector<DeviceVector> CudaFisher::running_fisher(const InferenceSettings& se
                              .bounds = bounds_.data()};
   // Everywhere: weights are drawn four at a time, some of which may have no gradient.
   gpu::begin_natural_gradient(state, coordinates.all(), float(settings.initial_scale), stream);
-  batches_.go_to(0);
-  draw_.zero();
-  const auto enqueue = [&] {
-    gpu::begin_draw(streams(), settings.samples, stream);
-    gpu::draw_weights(int(parts_.clients), coordinates.stride(), coordinates.live_quads(),
-                      batches_.batch().counts, weights_.data(), mean, lambda_.data(), theta,
-                      stream);
-    if (tape_ == nullptr) add_squares(theta);
-  };
-  const Captured wanted{.theta = theta, .mean = mean, .draws = settings.samples};
-  if (tape_ == nullptr && (draw_graph_ == nullptr || captured_draw_ != wanted)) {
-    draw_graph_ = std::make_unique<StepGraph>(enqueue);
-    captured_draw_ = wanted;
-  }
+  const std::int32_t* const counts = rows.batches.batch().counts;
   const double beta = settings.decay;
-  for (int t = 0; t < most_batches(); ++t) {
-    batches_.next();
-    for (int draw = 0; draw < settings.samples; ++draw) {
-      if (tape_ == nullptr) {
-        draw_graph_->launch();
-      } else {
-        enqueue();
-        add_squares_of_tape(theta, t, draw);
-      }
+  for (std::size_t step = 0; step < rows.steps; ++step) {
+    rows.batches.next();
+    for (int draw = 0; draw < settings.samples; draw += int(at_once)) {
+      launch(rows, {.theta = theta, .mean = mean, .draws = settings.samples}, [&] {
+        gpu::begin_draw(rows.streams(), settings.samples, stream);
+        gpu::draw_weights({.rows = int(rows.count),
+                           .at_once = int(at_once),
+                           .stride = coordinates.stride(),
+                           .count = counts,
+                           .streams = rows.weights.data(),
+                           .mean = mean,
+                           .lambda = lambda_.data(),
+                           .theta = theta},
+                          coordinates.live_quads(), stream);
+        add_squares(rows, theta, false, step, draw);
+      });
     }
-    gpu::step_natural_gradient(state, coordinates.live(), batches_.batch().counts, settings.samples,
+    gpu::step_natural_gradient(state, coordinates.live(), counts, int(at_once), settings.samples,
                                float(beta), float(1 - beta), settings.clip_std, stream);
   }
   gpu::spread_rest(state, coordinates.dead(), stream);

@@ -1,8 +1,9 @@
 // Squared gradients of a cohort on the GPU, for Laplace and NGVI: the passes of sim/cpu_cohort,
-// with the same batches and addresses, for all rows at once and without a vector per draw.
+// with the same batches and addresses, for all clients at once and without a vector per draw.
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -15,8 +16,12 @@ namespace fedep {
 
 class CudaFisher {
  public:
-  // `tape`: labels are not drawn but taken from there; for tests. May be null.
-  CudaFisher(const CudaParts& parts, const LabelTape* tape);
+  // A model of the parts' kind with room for so many clients.
+  using MakeModel = std::function<std::unique_ptr<CohortModel>(std::size_t clients)>;
+
+  // `make_model` may be null: then a client has one minibatch or draw at a time. `tape`: labels are
+  // not drawn but taken from there; for tests. May be null.
+  CudaFisher(const CudaParts& parts, MakeModel make_model, const LabelTape* tape);
 
   // `round` must stay until the last call.
   void begin(const CohortRound& round);
@@ -30,34 +35,52 @@ class CudaFisher {
   std::vector<DeviceVector> running_fisher(const InferenceSettings& settings, CudaChains& chains);
 
  private:
-  void load(int epochs);
-  int most_batches() const;
-  gpu::DrawStreams streams();
-  // Adds the current batch's squared gradients at theta to fisher_.
-  void add_squares(const float* theta);
-  void add_squares_of_tape(const float* theta, int t, int draw);
-  std::vector<DeviceVector> copies_of(const DeviceArray<float>& rows) const;
-
-  CudaParts parts_;
-  const LabelTape* tape_;
-  CohortBatches batches_;
-  const CohortRound* round_ = nullptr;
-  std::optional<int> epochs_;        // of the schedule that is loaded
-  std::vector<Minibatches> passes_;  // of the rows
-  DeviceArray<std::int32_t> draw_;
-  DeviceArray<StreamAddress> dropout_, dropout_again_, labels_, weights_;
-  DeviceArray<float> fisher_, nu_, lambda_, examples_, rest_nu_, bounds_;
-  DeviceArray<double> partial_;
-
-  // Graphs are captured anew when what they point to has moved.
+  // What a captured pass points to.
   struct Captured {
     const float *theta = nullptr, *mean = nullptr;
     int draws = 0;
 
     bool operator==(const Captured&) const = default;
   };
-  Captured captured_sum_, captured_draw_;
-  std::unique_ptr<StepGraph> sum_graph_, draw_graph_;
+  // All that depends on how many rows a client has.
+  struct Rows {
+    Rows(const CudaParts& parts, const FisherRows& asked, const MakeModel& make_model);
+    gpu::DrawStreams streams();
+
+    FisherRows layout;
+    std::size_t count;                        // of all clients
+    std::unique_ptr<CohortModel> wide_model;  // where the parts' has too few
+    CohortModel& model;
+    CohortBatches batches;
+    std::size_t steps = 0;  // of the schedule that is loaded
+    DeviceArray<std::int32_t> draw;
+    DeviceArray<StreamAddress> dropout, dropout_again, labels, weights;
+    DeviceArray<float> theta;  // draws, where they have room nowhere else
+    Captured captured;
+    std::unique_ptr<StepGraph> graph;
+  };
+
+  std::size_t most_at_once() const;
+  const std::vector<Minibatches>& passes(int epochs);
+  // Rows of this layout, at the beginning of so many epochs.
+  Rows& load(int epochs, const FisherRows& layout);
+  // Adds the current batch's squared gradients at theta to fisher_; `step` and `draw` for the tape.
+  void add_squares(Rows& rows, const float* theta, bool one_theta, std::size_t step, int draw);
+  std::vector<std::int32_t> labels_of_tape(const Rows& rows, std::size_t step, int draw) const;
+  // One pass, from a graph unless labels come from the tape.
+  void launch(Rows& rows, const Captured& wanted, const std::function<void()>& enqueue);
+  std::vector<DeviceVector> copies_of(const DeviceArray<float>& rows) const;
+
+  CudaParts parts_;
+  MakeModel make_model_;
+  const LabelTape* tape_;
+  const CohortRound* round_ = nullptr;
+  std::optional<int> epochs_;        // of passes_
+  std::vector<Minibatches> passes_;  // of the clients
+  bool loaded_ = false;              // rows_ have this round's schedule
+  std::unique_ptr<Rows> rows_;
+  DeviceArray<float> fisher_, nu_, lambda_, examples_, rest_nu_, bounds_;
+  DeviceArray<double> partial_;
 };
 
 }  // namespace fedep

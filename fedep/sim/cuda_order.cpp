@@ -9,20 +9,23 @@
 namespace fedep {
 namespace {
 
-// Nobody takes anything.
-CohortOrder empty_order(const CudaParts& parts, const CohortRound& round, std::size_t steps) {
-  CohortOrder order{.clients = parts.clients,
+// Nobody takes anything. `at_once` neighbouring rows are a client's.
+CohortOrder empty_order(const CudaParts& parts, const CohortRound& round, std::size_t steps,
+                        std::size_t at_once = 1) {
+  const std::size_t rows = parts.clients * at_once;
+  CohortOrder order{.clients = rows,
                     .rows = parts.examples,
-                    .examples = std::vector<std::uint32_t>(steps * parts.clients * parts.examples),
-                    .counts = std::vector<std::int32_t>(steps * parts.clients),
-                    .own_steps = std::vector<std::uint32_t>(steps * parts.clients),
-                    .client = std::vector<std::size_t>(parts.clients),
-                    .augment = std::vector<Address>(parts.clients),
-                    .dropout = std::vector<Address>(parts.clients)};
-  for (std::size_t c = 0; c < round.visits.size(); ++c) {
-    order.client[c] = round.visits[c].index;
-    order.augment[c] = round.address(c, Purpose::augment, 0);
-    order.dropout[c] = round.address(c, Purpose::dropout, 0);
+                    .examples = std::vector<std::uint32_t>(steps * rows * parts.examples),
+                    .counts = std::vector<std::int32_t>(steps * rows),
+                    .own_steps = std::vector<std::uint32_t>(steps * rows),
+                    .client = std::vector<std::size_t>(rows),
+                    .augment = std::vector<Address>(rows),
+                    .dropout = std::vector<Address>(rows)};
+  for (std::size_t row = 0; row < round.visits.size() * at_once; ++row) {
+    const std::size_t c = row / at_once;
+    order.client[row] = round.visits[c].index;
+    order.augment[row] = round.address(c, Purpose::augment, 0);
+    order.dropout[row] = round.address(c, Purpose::dropout, 0);
   }
   return order;
 }
@@ -77,27 +80,34 @@ ChainOrder chain_order(const CudaParts& parts, const CohortRound& round) {
   return result;
 }
 
-FisherOrder fisher_order(const CudaParts& parts, const CohortRound& round, int epochs) {
-  const std::size_t clients = round.visits.size();
-  std::vector<std::optional<Minibatches>> made(clients);
-  parallel_for(clients, [&](std::size_t c) {
+std::vector<Minibatches> fisher_passes(const CohortRound& round, int epochs) {
+  std::vector<std::optional<Minibatches>> made(round.visits.size());
+  parallel_for(made.size(), [&](std::size_t c) {
     made[c] = fisher_minibatches(round.address(c, Purpose::shuffle, kFisherSteps),
                                  round.visits[c].client.examples, epochs,
                                  std::size_t(round.settings.client.batch));
   });
-  FisherOrder result;
-  std::size_t most = 0;
-  for (std::optional<Minibatches>& pass : made) {
-    most = std::max(most, pass->size());
-    result.passes.push_back(std::move(*pass));
-  }
-  result.order = empty_order(parts, round, most);
-  for (std::size_t c = 0; c < clients; ++c) {
-    for (std::size_t t = 0; t < result.passes[c].size(); ++t) {
-      set_batch(result.order, t, c, result.passes[c][t], fisher_step(int(t), 0));
+  std::vector<Minibatches> passes;
+  for (std::optional<Minibatches>& pass : made) passes.push_back(std::move(*pass));
+  return passes;
+}
+
+CohortOrder fisher_order(const CudaParts& parts, const CohortRound& round,
+                         const std::vector<Minibatches>& passes, const FisherRows& rows) {
+  const std::size_t at_once = rows.at_once;
+  std::size_t steps = 0;
+  for (const Minibatches& pass : passes) steps = std::max(steps, pass.size());
+  if (rows.of == FisherRows::Of::minibatches) steps = (steps + at_once - 1) / at_once;
+  CohortOrder order = empty_order(parts, round, steps, at_once);
+  for (std::size_t step = 0; step < steps; ++step) {
+    for (std::size_t row = 0; row < passes.size() * at_once; ++row) {
+      const Minibatches& pass = passes[row / at_once];
+      const int t = rows.minibatch(step, row % at_once);
+      if (std::size_t(t) >= pass.size()) continue;
+      set_batch(order, step, row, pass[std::size_t(t)], fisher_step(t, 0));
     }
   }
-  return result;
+  return order;
 }
 
 }  // namespace fedep

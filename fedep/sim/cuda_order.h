@@ -43,11 +43,25 @@ struct ChainOrder {
 };
 ChainOrder chain_order(const CudaParts& parts, const CohortRound& round);
 
-// Batches of the pass that collects squared gradients, over so many epochs.
-struct FisherOrder {
-  CohortOrder order;
-  std::vector<Minibatches> passes;  // of the rows
+// The pass that collects squared gradients. Every client has `at_once` neighbouring rows of the GPU's
+// batches, which together fill it where one each would not.
+struct FisherRows {
+  // What a client's rows are: its next minibatches, or so many draws for one.
+  enum class Of { minibatches, draws } of = Of::minibatches;
+  std::size_t at_once = 1;
+
+  // Minibatch and draw of row `lane` of a client, in step `step` when draws from `draw` on are made.
+  int minibatch(std::size_t step, std::size_t lane) const {
+    return int(of == Of::minibatches ? step * at_once + lane : step);
+  }
+  int draw(int draw, std::size_t lane) const {
+    return of == Of::minibatches ? draw : draw + int(lane);
+  }
+  bool operator==(const FisherRows&) const = default;
 };
-FisherOrder fisher_order(const CudaParts& parts, const CohortRound& round, int epochs);
+
+std::vector<Minibatches> fisher_passes(const CohortRound& round, int epochs);  // of the clients
+CohortOrder fisher_order(const CudaParts& parts, const CohortRound& round,
+                         const std::vector<Minibatches>& passes, const FisherRows& rows);
 
 }  // namespace fedep
