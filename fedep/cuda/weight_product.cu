@@ -431,6 +431,7 @@ void update_weights(const Geometry& g, const CohortShape& cohort, const WeightGr
   const bool vector = g.in % 4 == 0 && g.out % 4 == 0 && u.stride % 4 == 0 && aligned(u.theta) &&
                       aligned(u.momentum) && aligned(u.eta) && (!u.diagonal || aligned(u.lambda));
   const WeightTask task{g, cohort, f.x, f.x_is_tf32, f.dy, splits, f.partial, u, {}};
+  if (vector && splits == 1 && has_few_terms(g, cohort)) return update_directly(task, stream);
   choose_copies<Sum::gradients>(task, vector, precise, stream);
 }
 

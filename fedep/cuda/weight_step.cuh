@@ -62,6 +62,11 @@ __device__ inline void update_one(const Update& u, int client, std::size_t at, f
        u.eta == nullptr ? 0.0f : u.eta[i], gradient, u.momentum[i], u.theta[i]);
 }
 
+// update_weights() where the sum has few terms (weight_update.cu): weights come in fours, in one part.
+constexpr int kMostDirectTerms = 96;
+bool has_few_terms(const Geometry& g, const CohortShape& cohort);
+void update_directly(const WeightTask& task, Stream stream);
+
 // Adds up the parts of a sum, in their order, and does with it what weight_product does. `squares`:
 // sums of squares; `vector`: weights come in fours.
 void finish_splits(const WeightTask& task, bool squares, bool vector, Stream stream);
