@@ -1,8 +1,7 @@
-// Times one SGD step of a cohort of ResNet-18 clients on the GPU, captured in a CUDA graph, against
-// the copy bandwidth
-// of the same run.
+// Times one SGD step of a cohort's clients on the GPU, captured in a CUDA graph, against the copy
+// bandwidth of the same run; also a forward pass, and squared gradients of one minibatch a client.
 //
-//   fedep_bench_cohort [clients] [rows] [model]      model: also pfl, its speed job's CNN
+//   fedep_bench_cohort [clients] [rows] [model]      model: also pfl, pfl-research's speed job
 #include <cstdio>
 #include <cstdlib>
 #include <string>

@@ -124,6 +124,7 @@ class NetworkCohortModel final : public CohortModel {
                              const StreamAddress* draws, const StreamAddress* second_dropout,
                              const CohortSquares& squares) override {
     gpu::CohortShape cohort = shape_of(batch);
+    check_minibatches(batch, squares);
     if (squares.one_theta) cohort.sharing = int(squares.minibatches);
     const std::int32_t* labels = batch.labels;
     network_->forward(cohort, {theta, stride}, batch.features, {batch.dropout}, logits_.data());
@@ -148,6 +149,19 @@ class NetworkCohortModel final : public CohortModel {
 
  private:
   bool precise() const { return capacity_.precision == ProductPrecision::float32; }
+
+  // Kernels count the floats of all minibatches of a client in ints; images are the largest maps of
+  // those models that have more than a thousand positions.
+  void check_minibatches(const CohortBatch& batch, const CohortSquares& squares) const {
+    const std::size_t most = std::size_t(std::numeric_limits<int>::max()) / features();
+    if (squares.minibatches < 1 || batch.clients % squares.minibatches != 0 ||
+        batch.rows * squares.minibatches > most) {
+      throw InputError(
+          fmt::format("cohort model: minibatches of a client must divide {} rows and have at most "
+                      "{} examples together, but are {} of {}",
+                      batch.clients, most, squares.minibatches, batch.rows));
+    }
+  }
 
   gpu::CohortShape shape_of(const CohortBatch& batch) const {
     if (batch.clients > capacity_.clients || batch.rows > capacity_.rows) {

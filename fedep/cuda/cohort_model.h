@@ -48,12 +48,12 @@ struct CohortChain {
 };
 
 // Where squared gradients of a batch go. So many neighbouring clients of the batch are minibatches of
-// one: row c of the sum gets those of the batch's clients c minibatches + 0, 1, …, which are all of one
-// size, but that the last ones may be empty.
+// one, or draws for the same: row r of the sum gets those of the batch's clients r minibatches + 0,
+// 1, …, which are all of one size, but that the last ones may be empty.
 struct CohortSquares {
   float* sum = nullptr;  // [clients / minibatches, stride as theta's]
   std::size_t minibatches = 1;
-  bool one_theta = false;  // minibatches of a client share row c of theta; else each has its own
+  bool one_theta = false;  // they share row r of theta; else each has its own
 };
 
 enum class ProductPrecision {
@@ -83,10 +83,10 @@ class CohortModel {
   virtual void logits(const CohortBatch& batch, const float* theta, std::size_t stride,
                       float* out) = 0;
 
-  // sum[c, i] += Σ_minibatches (1/n) Σ_examples g_i² on live coordinates. Labels are drawn from the
-  // model, from stream `draws[c]` as model/loss.h draws them, where `draws` is not null; else they
-  // are the batch's. With dropout the pass that draws labels uses batch.dropout and the one that
-  // differentiates `second_dropout`.
+  // sum[r, i] += Σ_minibatches (1/n) Σ_examples g_i² on live coordinates. Labels of the batch's
+  // client c are drawn from the model, from stream `draws[c]` as model/loss.h draws them, where
+  // `draws` is not null; else they are the batch's. With dropout the pass that draws labels uses
+  // batch.dropout and the one that differentiates `second_dropout`.
   virtual void add_squared_gradients(const CohortBatch& batch, const float* theta,
                                      std::size_t stride, const StreamAddress* draws,
                                      const StreamAddress* second_dropout,

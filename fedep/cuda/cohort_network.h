@@ -19,7 +19,8 @@ gpu::Geometry geometry_of(const ConvolutionShape& shape);
 // Throws InputError for maps or batches beyond what the kernels can count: `rows` examples a client.
 void check_extent(const gpu::Geometry& g, std::size_t rows);
 
-// The weights of a pass: client c's begin at theta + c stride.
+// The weights of a pass: client c's begin at theta + c stride, or at theta + (c / sharing) stride
+// where neighbours share them (convolution_kernels.h).
 struct CohortTheta {
   const float* theta = nullptr;
   std::size_t stride = 0;

@@ -1,7 +1,7 @@
 // Convolutions and linear layers of a whole cohort on the GPU, as matrix products whose operands
 // are gathered on the way into shared memory: no im2col, live taps only. A linear layer is a 1x1
 // convolution of 1x1 maps. Images are [clients, rows, height, width, channels], weights of client c
-// [taps, in, out] at weights + c stride.
+// [taps, in, out] at weights + (c / cohort.sharing) stride.
 //
 //   const Geometry g = geometry_of(shape);  // cohort_network.h
 //   convolve(g, cohort, {.x = y1, .weights = w, .stride = p, .y = y2}, precise, stream);
@@ -108,9 +108,9 @@ constexpr int kMostSplits = 8;
 int gradient_splits(const Geometry& g, int clients);
 void update_weights(const Geometry& g, const CohortShape& cohort, const WeightGradient& f,
                     const Update& u, bool precise, Stream stream);
-// Where squared gradients are added up. So many neighbouring clients of the cohort are minibatches of
-// one: row c of the sum gets those of clients c minibatches + 0, 1, …, all of one size but for empty
-// ones at the end.
+// Where squared gradients are added up. So many neighbouring clients of the cohort are minibatches
+// of one: row r of the sum gets those of clients r minibatches + 0, 1, …, all of one size but for
+// empty ones at the end.
 struct SquaredSum {
   float* sum = nullptr;
   std::size_t stride = 0;

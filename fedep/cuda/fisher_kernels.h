@@ -62,7 +62,8 @@ constexpr int kPartials = 128;
 void begin_natural_gradient(const NaturalGradient& state, const Chunks& chunks, float initial,
                             Stream stream);
 // F ← clip(F / draws), ν ← β ν + (1 - β) F, Λ ← N ν + Λ_p, then F = 0. Clipped to mean ± width std
-// over all coordinates of a row; width 0: not. Clients whose first of `count_step` counts is 0 rest.
+// over all coordinates of a row; width 0: not. Clients whose first of `count_step` counts is 0
+// rest.
 void step_natural_gradient(const NaturalGradient& state, const Chunks& chunks,
                            const std::int32_t* count, int count_step, int draws, float beta,
                            float one_minus_beta, double width, Stream stream);

@@ -104,8 +104,8 @@ __device__ inline std::uint32_t high_part(float x) {
 
 // A block's product of a [kM, kDepth] tile and a [kDepth, kN] tile, shared by kWarps = kWarpsM ×
 // kWarpsN warps. `kInnerA`: the contracted index is the inner one of A's tile (stride kDepth + 8),
-// else the outer one (stride kM + 4); likewise B. These strides keep a warp's reads in different
-// banks. A thread takes contracted indices 2p and 2p + 1 where the instruction means p and p + 4:
+// else the outer one (stride kM + 4); likewise B. These strides keep a warp's reads for eight
+// contracted indices in different banks. A thread takes contracted indices 2p and 2p + 1 where the instruction means p and p + 4:
 // the order of a sum is free, and neighbours come with one read. With kGroups > 1 a tile is that
 // many times as deep, and each group of kWarps warps sums its part of the depth: merge() adds them
 // up.

@@ -27,8 +27,8 @@ inline unsigned blocks_for(std::size_t n, unsigned threads) {
   return unsigned(wanted < 1 ? 1 : (wanted < kMost ? wanted : kMost));
 }
 
-// Calls work(i, count) for groups of up to kAtOnce elements i, i + stride, …, so that a thread's loads of
-// a group are on their way together. `stride` is the grid's.
+// Calls work(i, count) for groups of up to kAtOnce elements i, i + stride, …, so that a thread's
+// loads of a group are on their way together. `stride` is the grid's.
 constexpr int kAtOnce = 4;
 template <class Work>
 __device__ void for_each_group(std::size_t first, std::size_t stride, std::size_t n,

@@ -12,8 +12,8 @@ struct TapPositions {
   int input[kMost];     // and of the input they meet there, in floats from an image's beginning
   int count;
 
-  // Fills the lists for tap g.tap[t], with every position if `all`. For the first warp of a block; a
-  // barrier must follow.
+  // Fills the lists for tap g.tap[t], with every position if `all`. For the first warp of a block;
+  // a barrier must follow.
   __device__ void list(const Geometry& g, int t, bool all) {
     const int lane = int(threadIdx.x), positions = g.out_height * g.out_width;
     const int ky = g.tap[t] / g.kernel, kx = g.tap[t] % g.kernel;

@@ -1,5 +1,5 @@
-// Gradients of weights as weight_product.cu sums them and weight_splits.cu finishes them, and what
-// is done with one.
+// Gradients of weights as weight_product.cu and weight_update.cu sum them and weight_splits.cu
+// finishes them, and what is done with one.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct WeightTask {
   const float* x;
   bool x_is_tf32;
   const float* dy;
-  int splits;  // of the sum; several: their parts go to `partial` [splits, clients, taps in out]
+  int splits;  // of the sum; several: their parts go to `partial` [splits, rows(), taps in out]
   float* partial;
   Update update;   // of Sum::gradients
   SquaredSum sum;  // of the others
@@ -29,7 +29,8 @@ struct WeightTask {
   __host__ __device__ int rows() const { return cohort.clients / sum.minibatches; }
 };
 
-// The examples of a client's minibatches, which lie `rows` apart, counted as if they were one batch.
+// The examples of a client's minibatches, which lie `rows` apart, counted as if they were one
+// batch.
 struct MinibatchRows {
   int size;   // of one
   int count;  // of all
@@ -62,8 +63,8 @@ __device__ inline void update_one(const Update& u, int client, std::size_t at, f
        u.eta == nullptr ? 0.0f : u.eta[i], gradient, u.momentum[i], u.theta[i]);
 }
 
-// update_weights() where the sum has few terms (weight_update.cu): weights come in fours, in one part.
-constexpr int kMostDirectTerms = 96;
+// update_weights() where the sum has few terms (weight_update.cu): weights come in fours, in one
+// part.
 bool has_few_terms(const Geometry& g, const CohortShape& cohort);
 void update_directly(const WeightTask& task, Stream stream);
 

@@ -1,6 +1,6 @@
-// The SGD step of weights whose gradients are sums of few products: layers on small maps, which are
-// most of a ResNet's weights and nearly all of a CNN's. What costs there is memory, so a thread asks
-// for its weights first and sums their gradients on ordinary cores, in float, while they come.
+// The SGD step of weights whose gradients are sums of few products: layers on small maps, which
+// are most of a ResNet's weights and nearly all of a CNN's. What costs there is memory, so a thread
+// asks for its weights first and sums their gradients on ordinary cores, in float, while they come.
 #include "fedep/cuda/launch.h"
 #include "fedep/cuda/product.cuh"
 #include "fedep/cuda/tap_positions.cuh"
@@ -14,7 +14,8 @@ constexpr int kThreads = 256;             // with 4 x 4 weights each
 constexpr int kRows = 32, kStages = 2;    // terms of the sum in a tile, and tiles in flight
 constexpr int kAcross = kN / 4;           // threads along a row of weights
 constexpr int kLanes = kThreads / kRows;  // threads that copy one row of a tile
-constexpr int kMostDirect = 16;           // output positions
+constexpr int kMostDirectPositions = 16;  // of an output map
+constexpr int kMostTerms = 96;            // of a gradient; with more, tensor cores are faster
 
 // Four rows of four neighbours, where they are inside.
 struct Four {
@@ -31,7 +32,7 @@ struct Four {
 template <bool kMomentum, bool kEta, bool kDiagonal>
 __global__ void __launch_bounds__(kThreads) update_kernel(const WeightTask task) {
   __shared__ __align__(16) float x_tile[kStages][kRows][kM], dy_tile[kStages][kRows][kN];
-  __shared__ TapPositions<kMostDirect> positions;
+  __shared__ TapPositions<kMostDirectPositions> positions;
   const Geometry& g = task.g;
   const Update& u = task.update;
   const int tid = int(threadIdx.x), client = int(blockIdx.z);
@@ -131,7 +132,7 @@ auto kernel_for(bool diagonal) {
 
 bool has_few_terms(const Geometry& g, const CohortShape& cohort) {
   const int positions = g.out_height * g.out_width;
-  return positions <= kMostDirect && cohort.rows * positions <= kMostDirectTerms &&
+  return positions <= kMostDirectPositions && cohort.rows * positions <= kMostTerms &&
          (g.in % kM == 0 || g.taps == 1);
 }
 

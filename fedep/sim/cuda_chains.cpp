@@ -73,7 +73,7 @@ void CudaChains::begin(const CohortRound& round, const DeviceVector& start, bool
   loss_.zero();
   upload_cavities(with_eta);
   gpu::start_chains(rows(clients), start.data(), size, device_stream());
-  ChainOrder order = chain_order(parts_, round);
+  ChainOrder order = chain_order(parts_.room(), round);
   own_batches_ = std::move(order.own_batches);
   epoch_length_ = order.epoch_length;
   std::vector<std::int32_t> epoch_steps(parts_.clients);

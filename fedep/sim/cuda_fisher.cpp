@@ -1,6 +1,7 @@
 #include "fedep/sim/cuda_fisher.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "fedep/message/check.h"
 #include "fedep/sim/fisher_pass.h"
@@ -8,8 +9,9 @@
 namespace fedep {
 namespace {
 
-// Clients whose minibatches together fill a GPU, and examples of one client that its kernels take.
-constexpr std::size_t kFullRows = 100, kMostExamples = 256;
+// Minibatches that together fill a GPU, if they are not of more than so many examples of a client
+// or, with weights of their own, of more than so many bytes.
+constexpr std::size_t kFullRows = 100, kMostExamples = 256, kMostBytes = std::size_t(8) << 30;
 
 // The most that goes into `all` without a rest.
 std::size_t divisor_of(std::size_t all, std::size_t most) {
@@ -61,8 +63,10 @@ int CudaFisher::batches(std::size_t row, int epochs) { return int(passes(epochs)
 
 std::size_t CudaFisher::most_at_once() const {
   if (make_model_ == nullptr) return 1;
+  const std::size_t weights = parts_.clients * parts_.coordinates.stride() * sizeof(float);
   return std::max<std::size_t>(
-      std::min(kFullRows / parts_.clients, kMostExamples / parts_.examples), 1);
+      std::min({kFullRows / parts_.clients, kMostExamples / parts_.examples, kMostBytes / weights}),
+      1);
 }
 
 const std::vector<Minibatches>& CudaFisher::passes(int epochs) {
@@ -86,7 +90,7 @@ CudaFisher::Rows& CudaFisher::load(int epochs, const FisherRows& layout) {
     rows.batches.go_to(0);
     return rows;
   }
-  const CohortOrder order = fisher_order(parts_, *round_, passes_, layout);
+  const CohortOrder order = fisher_order(parts_.room(), *round_, passes_, layout);
   if (rows.batches.load(order)) rows.graph.reset();
   rows.steps = order.steps();
   const std::size_t clients = round_->visits.size();
@@ -126,18 +130,19 @@ std::vector<std::int32_t> CudaFisher::labels_of_tape(const Rows& rows, std::size
   return labels;
 }
 
-void CudaFisher::add_squares(Rows& rows, const float* theta, bool one_theta, std::size_t step,
-                             int draw) {
+void CudaFisher::add_squares(Rows& rows, const float* theta, std::size_t step, int draw) {
   if (tape_ != nullptr) {
     const std::vector<std::int32_t> labels = labels_of_tape(rows, step, draw);
     copy_to_device(rows.batches.labels(), labels.data(), labels.size() * sizeof(std::int32_t));
   }
   CohortBatch batch = rows.batches.batch();
   batch.dropout = rows.dropout.data();
-  rows.model.add_squared_gradients(
-      batch, theta, parts_.coordinates.stride(), tape_ == nullptr ? rows.labels.data() : nullptr,
-      rows.dropout_again.data(),
-      {.sum = fisher_.data(), .minibatches = rows.layout.at_once, .one_theta = one_theta});
+  rows.model.add_squared_gradients(batch, theta, parts_.coordinates.stride(),
+                                   tape_ == nullptr ? rows.labels.data() : nullptr,
+                                   rows.dropout_again.data(),
+                                   {.sum = fisher_.data(),
+                                    .minibatches = rows.layout.at_once,
+                                    .one_theta = rows.layout.of == FisherRows::Of::minibatches});
 }
 
 void CudaFisher::launch(Rows& rows, const Captured& wanted, const std::function<void()>& enqueue) {
@@ -174,7 +179,7 @@ std::vector<DeviceVector> CudaFisher::squared_gradients(const std::vector<Device
     rows.batches.next();
     rows.draw.upload(std::vector<std::int32_t>{draw});
     gpu::begin_draw(rows.streams(), draw + 1, device_stream());
-    add_squares(rows, stacked, false, std::size_t(t), draw);
+    add_squares(rows, stacked, std::size_t(t), draw);
   }
   return copies_of(fisher_);
 }
@@ -187,17 +192,14 @@ DeviceVector CudaFisher::noise(std::size_t row, int t, int draw) const {
 }
 
 std::vector<DeviceVector> CudaFisher::fisher_sum(int epochs, CudaChains& chains) {
-  std::size_t most = 1;
-  for (const Minibatches& pass : passes(epochs)) most = std::max(most, pass.size());
-  Rows& rows =
-      load(epochs, {.of = FisherRows::Of::minibatches, .at_once = std::min(most_at_once(), most)});
+  Rows& rows = load(epochs, {.of = FisherRows::Of::minibatches, .at_once = most_at_once()});
   const float* const mean = chains.mean_rows();
   fisher_.zero();
   for (std::size_t step = 0; step < rows.steps; ++step) {
     launch(rows, {.theta = mean, .mean = nullptr, .draws = 1}, [&] {
       rows.batches.next();
       gpu::begin_draw(rows.streams(), 1, device_stream());
-      add_squares(rows, mean, true, step, 0);
+      add_squares(rows, mean, step, 0);
     });
   }
   return copies_of(fisher_);
@@ -245,7 +247,7 @@ std::vector<DeviceVector> CudaFisher::running_fisher(const InferenceSettings& se
                            .lambda = lambda_.data(),
                            .theta = theta},
                           coordinates.live_quads(), stream);
-        add_squares(rows, theta, false, step, draw);
+        add_squares(rows, theta, step, draw);
       });
     }
     gpu::step_natural_gradient(state, coordinates.live(), counts, int(at_once), settings.samples,

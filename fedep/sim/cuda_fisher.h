@@ -64,8 +64,9 @@ class CudaFisher {
   const std::vector<Minibatches>& passes(int epochs);
   // Rows of this layout, at the beginning of so many epochs.
   Rows& load(int epochs, const FisherRows& layout);
-  // Adds the current batch's squared gradients at theta to fisher_; `step` and `draw` for the tape.
-  void add_squares(Rows& rows, const float* theta, bool one_theta, std::size_t step, int draw);
+  // Adds the current batch's squared gradients at theta to fisher_; theta has a row for every
+  // client, or for every draw. `step` and `draw` for the tape.
+  void add_squares(Rows& rows, const float* theta, std::size_t step, int draw);
   std::vector<std::int32_t> labels_of_tape(const Rows& rows, std::size_t step, int draw) const;
   // One pass, from a graph unless labels come from the tape.
   void launch(Rows& rows, const Captured& wanted, const std::function<void()>& enqueue);

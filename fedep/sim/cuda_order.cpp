@@ -10,12 +10,12 @@ namespace fedep {
 namespace {
 
 // Nobody takes anything. `at_once` neighbouring rows are a client's.
-CohortOrder empty_order(const CudaParts& parts, const CohortRound& round, std::size_t steps,
+CohortOrder empty_order(const BatchRoom& room, const CohortRound& round, std::size_t steps,
                         std::size_t at_once = 1) {
-  const std::size_t rows = parts.clients * at_once;
+  const std::size_t rows = room.clients * at_once;
   CohortOrder order{.clients = rows,
-                    .rows = parts.examples,
-                    .examples = std::vector<std::uint32_t>(steps * rows * parts.examples),
+                    .rows = room.examples,
+                    .examples = std::vector<std::uint32_t>(steps * rows * room.examples),
                     .counts = std::vector<std::int32_t>(steps * rows),
                     .own_steps = std::vector<std::uint32_t>(steps * rows),
                     .client = std::vector<std::size_t>(rows),
@@ -49,7 +49,7 @@ Address CohortRound::address(std::size_t row, Purpose purpose, std::size_t step)
           .step = std::uint32_t(step)};
 }
 
-ChainOrder chain_order(const CudaParts& parts, const CohortRound& round) {
+ChainOrder chain_order(const BatchRoom& room, const CohortRound& round) {
   const ChainSettings& settings = round.settings;
   const std::size_t clients = round.visits.size();
   const std::size_t epochs = settings.pooled ? 1 : std::size_t(settings.client.epochs);
@@ -67,7 +67,7 @@ ChainOrder chain_order(const CudaParts& parts, const CohortRound& round) {
     result.own_batches.push_back(own.empty() ? 0 : own[0].size());
     result.epoch_length = std::max(result.epoch_length, result.own_batches.back());
   }
-  result.order = empty_order(parts, round, epochs * result.epoch_length);
+  result.order = empty_order(room, round, epochs * result.epoch_length);
   for (std::size_t c = 0; c < clients; ++c) {
     const std::size_t own = result.own_batches[c];
     for (std::size_t epoch = 0; epoch < epochs; ++epoch) {
@@ -92,13 +92,13 @@ std::vector<Minibatches> fisher_passes(const CohortRound& round, int epochs) {
   return passes;
 }
 
-CohortOrder fisher_order(const CudaParts& parts, const CohortRound& round,
+CohortOrder fisher_order(const BatchRoom& room, const CohortRound& round,
                          const std::vector<Minibatches>& passes, const FisherRows& rows) {
   const std::size_t at_once = rows.at_once;
   std::size_t steps = 0;
   for (const Minibatches& pass : passes) steps = std::max(steps, pass.size());
   if (rows.of == FisherRows::Of::minibatches) steps = (steps + at_once - 1) / at_once;
-  CohortOrder order = empty_order(parts, round, steps, at_once);
+  CohortOrder order = empty_order(room, round, steps, at_once);
   for (std::size_t step = 0; step < steps; ++step) {
     for (std::size_t row = 0; row < passes.size() * at_once; ++row) {
       const Minibatches& pass = passes[row / at_once];

@@ -14,13 +14,21 @@
 
 namespace fedep {
 
+// What a cohort's batches have room for.
+struct BatchRoom {
+  std::size_t clients;
+  std::size_t examples;  // of a client in a batch
+};
+
 // What the chains and the Fisher passes of a cohort share. References outlive both.
 struct CudaParts {
   CohortModel& model;
   DeviceData& data;
   const Coordinates& coordinates;
-  std::size_t clients;   // rows there is room for
+  std::size_t clients;   // there is room for
   std::size_t examples;  // of a client in a batch
+
+  BatchRoom room() const { return {clients, examples}; }
 };
 
 // One round's visits and how their chains run.
@@ -41,16 +49,18 @@ struct ChainOrder {
   std::size_t epoch_length = 0;          // steps of the cohort
   std::vector<std::size_t> own_batches;  // of each row in an epoch
 };
-ChainOrder chain_order(const CudaParts& parts, const CohortRound& round);
+ChainOrder chain_order(const BatchRoom& room, const CohortRound& round);
 
-// The pass that collects squared gradients. Every client has `at_once` neighbouring rows of the GPU's
-// batches, which together fill it where one each would not.
+// The pass that collects squared gradients. Every client has `at_once` neighbouring rows of the
+// GPU's batches, which together fill it where one each would not.
 struct FisherRows {
-  // What a client's rows are: its next minibatches, or so many draws for one.
+  // What a client's rows are: its next minibatches, or so many draws for one (which is then made
+  // that many times).
   enum class Of { minibatches, draws } of = Of::minibatches;
   std::size_t at_once = 1;
 
-  // Minibatch and draw of row `lane` of a client, in step `step` when draws from `draw` on are made.
+  // Minibatch and draw of row `lane` of a client, in step `step` when draws from `draw` on are
+  // made.
   int minibatch(std::size_t step, std::size_t lane) const {
     return int(of == Of::minibatches ? step * at_once + lane : step);
   }
@@ -61,7 +71,7 @@ struct FisherRows {
 };
 
 std::vector<Minibatches> fisher_passes(const CohortRound& round, int epochs);  // of the clients
-CohortOrder fisher_order(const CudaParts& parts, const CohortRound& round,
+CohortOrder fisher_order(const BatchRoom& room, const CohortRound& round,
                          const std::vector<Minibatches>& passes, const FisherRows& rows);
 
 }  // namespace fedep
