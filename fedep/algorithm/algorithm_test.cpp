@@ -66,6 +66,37 @@ TEST(FedPa, DeltaEqualsTheDenseSolve) {
   }
 }
 
+// Samples that have hardly moved apart, far from where they started: what is left after most of the
+// moves' scalar products has cancelled.
+TEST(FedPa, FloatsThatLieCloseTogetherAreSolvedAsExactlyAsDoubles) {
+  using F = HostVector<float>;
+  constexpr std::size_t d = 2000, l = 10;
+  std::vector<F> samples;
+  std::vector<V> exact;
+  const V far = random_vector(d, 50);
+  for (std::size_t t = 0; t < l; ++t) {
+    const V near = random_vector(d, std::uint32_t(t));
+    F sample(d);
+    V same(d);
+    for (std::size_t i = 0; i < d; ++i) {
+      sample[i] = float(far[i] + 0.01 * near[i]);
+      same[i] = double(sample[i]);
+    }
+    samples.push_back(sample);
+    exact.push_back(same);
+  }
+  for (const double rho : {0.01, 1.0, 100.0}) {
+    const F delta = posterior_delta(std::span<const F>(samples), F(d), rho);
+    const V expected = posterior_delta(std::span<const V>(exact), V(d), rho);
+    double gap = 0, norm = 0;
+    for (std::size_t i = 0; i < d; ++i) {
+      gap += std::pow(double(delta[i]) - expected[i], 2);
+      norm += expected[i] * expected[i];
+    }
+    EXPECT_LT(std::sqrt(gap / norm), 1e-6) << rho;
+  }
+}
+
 TEST(FedPa, WithRhoZeroItIsTheMeanMinusTheStart) {
   const std::vector<V> samples{{1.0, 2.0}, {3.0, 6.0}};
   const V delta = posterior_delta(std::span<const V>(samples), V{1.0, 1.0}, 0.0);

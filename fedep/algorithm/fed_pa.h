@@ -3,8 +3,14 @@
 //
 //   delta = Σ̂⁻¹ (θ̄ - θ_init),   Σ̂ = ρ_l I + (1 - ρ_l) S,   ρ_l = 1 / (1 + (l-1) ρ),
 //
-// with θ̄ and S the mean and unbiased covariance of l samples. Sherman-Morrison updates give it in
-// O(l² d) time and O(l d) memory. Messages have lambda = 1 and eta = theta, as in FedAvg.
+// with θ̄ and S the mean and unbiased covariance of l samples θ_i. In terms of the moves d_i = θ_i -
+// θ_init, their mean w and the matrix X of d_i - w that is Σ̂ = ρ_l (I + ρ X Xᵀ), so
+//
+//   delta = (w - X y) / ρ_l,   (I + ρ XᵀX) y = ρ Xᵀw:
+//
+// a weighted sum of the moves, whose weights need no more than their l² scalar products. O(l² d)
+// time, O(l d) memory, as with the paper's recursion. Messages have lambda = 1 and eta = theta, as
+// in FedAvg.
 #pragma once
 
 #include <cstddef>
@@ -16,35 +22,41 @@
 
 namespace fedep {
 
+// Weights of the moves in the delta, from their scalar products [l, l].
+std::vector<double> posterior_weights(std::span<const double> products, double rho);
+
+// What a storage may have a faster way for: scalar products of all pairs of moves, and their
+// weighted sum.
+template <Storage V>
+std::vector<double> products_of_moves(std::span<const V> samples, const V& initial) {
+  const std::size_t l = samples.size();
+  std::vector<V> moves;
+  for (const V& sample : samples) moves.push_back(sample - initial);
+  std::vector<double> products(l * l);
+  for (std::size_t i = 0; i < l; ++i) {
+    for (std::size_t j = 0; j <= i; ++j) {
+      products[i * l + j] = products[j * l + i] = dot(moves[i], moves[j]);
+    }
+  }
+  return products;
+}
+template <Storage V>
+V sum_of_moves(std::span<const V> samples, const V& initial, std::span<const double> weights) {
+  using Scalar = typename V::Scalar;
+  V sum = Scalar(weights[0]) * (samples[0] - initial);
+  for (std::size_t i = 1; i < samples.size(); ++i) {
+    sum = sum + Scalar(weights[i]) * (samples[i] - initial);
+  }
+  return sum;
+}
+
 // Needs at least one sample; with one, the delta is sample - θ_init.
 template <Storage V>
 V posterior_delta(std::span<const V> samples, const V& initial, double rho) {
-  using Scalar = typename V::Scalar;
   check_positive("posterior_delta", "number of samples", double(samples.size()));
   check_not_negative("posterior_delta", "rho", rho);
-  // Kept from step t: v_t, which spans the covariance's inverse, and u_t·v_t.
-  std::vector<V> v_of;
-  std::vector<double> uv_of;
-  V average = samples[0];
-  V descent = initial - samples[0];
-  for (std::size_t t = 2; t <= samples.size(); ++t) {
-    const V u = samples[t - 1] - average;
-    V v = u;
-    for (std::size_t k = 2; k < t; ++k) {
-      const V& v_k = v_of[k - 2];
-      const double gamma_k = rho * double(k - 1) / double(k);
-      v = v - Scalar(gamma_k * dot(v_k, u) / (1 + gamma_k * uv_of[k - 2])) * v_k;
-    }
-    const double a = dot(u, v);
-    const double b = dot(u, descent);
-    const double gamma = rho * double(t - 1) / double(t);
-    const double c = gamma * (double(t) * b - a) / (1 + gamma * a);
-    descent = descent - Scalar((1 + c) / double(t)) * v;
-    average = average + Scalar(1 / double(t)) * u;
-    v_of.push_back(v);
-    uv_of.push_back(a);
-  }
-  return Scalar(-(1 + double(samples.size() - 1) * rho)) * descent;
+  return sum_of_moves(samples, initial,
+                      posterior_weights(products_of_moves(samples, initial), rho));
 }
 
 template <Storage V>
