@@ -1,5 +1,5 @@
 #include "fedep/cuda/launch.h"
-#include "fedep/cuda/product.cuh"
+#include "fedep/cuda/tensor_core.cuh"
 #include "fedep/cuda/weight_step.cuh"
 
 namespace fedep::gpu {

@@ -2,8 +2,8 @@
 // are most of a ResNet's weights and nearly all of a CNN's. What costs there is memory, so a thread
 // asks for its weights first and sums their gradients on ordinary cores, in float, while they come.
 #include "fedep/cuda/launch.h"
-#include "fedep/cuda/product.cuh"
 #include "fedep/cuda/tap_positions.cuh"
+#include "fedep/cuda/tensor_core.cuh"
 #include "fedep/cuda/weight_step.cuh"
 
 namespace fedep::gpu {

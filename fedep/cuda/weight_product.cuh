@@ -1,0 +1,370 @@
+// The kernel that sums gradients of weights: [taps in, out] = Σ over examples and positions of inputs
+// times derivatives, and does the SGD step (or adds squares) where the gradient is made.
+#pragma once
+
+#include "fedep/cuda/product.cuh"
+#include "fedep/cuda/tap_positions.cuh"
+#include "fedep/cuda/weight_step.cuh"
+
+namespace fedep::gpu {
+
+// `kFetch`: what the step needs besides the gradient (theta, momentum, eta, lambda) is fetched into
+// shared memory while the gradient is summed.
+template <int kM, int kN, int kWarpsM, int kWarps, bool kVector, bool kPrecise, Sum kSum,
+          bool kFetch>
+__global__ void __launch_bounds__(32 * kWarps) weight_product(const WeightTask task) {
+  using Product = TileProduct<kM, kN, kWarpsM, false, false, kPrecise, kFetch ? 2 : 3, 1, kWarps>;
+  constexpr int kThreads = Product::kThreads;
+  constexpr int kStages = Product::kStages;
+  constexpr int kPart = kVector ? 4 : 1;
+  extern __shared__ __align__(16) float shared[];
+  __shared__ TapPositions<kMostPositions> tap_positions;
+
+  const Geometry& g = task.g;
+  const int client = int(blockIdx.z) / task.splits, split = int(blockIdx.z) % task.splits;
+  const int tid = int(threadIdx.x);
+  const int first_m = int(blockIdx.x) * kM, first_n = int(blockIdx.y) * kN;
+  const int rows_m = g.weight_rows;
+  const int positions = g.out_height * g.out_width;
+  const bool one_tap = g.in % kM == 0 || g.taps == 1;
+  constexpr int kAcrossM = kM / kPart, kAcrossN = kN / kPart;
+  const int column_m = (tid % kAcrossM) * kPart, column_n = (tid % kAcrossN) * kPart;
+  const int n = first_n + column_n;
+  const int block_tap = divide(g.by_in, first_m);  // where a block has one
+
+  // A thread has kItems fours (or single weights), all in its own columns.
+  constexpr int kItems = kM * kAcrossN / kThreads, kItemStep = kThreads / kAcrossN;
+  const auto row_of = [&](int item) { return tid / kAcrossN + item * kItemStep; };
+  const auto weight_at = [&](int item) {
+    const int row = first_m + row_of(item);
+    const int tap = one_tap ? block_tap : divide(g.by_in, row);
+    return (int(g.tap[tap]) * g.in + row - tap * g.in) * g.out + n;
+  };
+  const std::size_t client_begin = std::size_t(client) * task.update.stride;
+  const bool with_momentum = task.update.mu != 0, with_eta = task.update.eta != nullptr;
+  float* const theta_tile = shared + Product::kFloats;  // [kM, kN], as those that are there
+  float* const momentum_tile = theta_tile + kM * kN;
+  float* const eta_tile = momentum_tile + (with_momentum ? kM * kN : 0);
+  float* const lambda_tile = eta_tile + (with_eta ? kM * kN : 0);
+  if constexpr (kFetch) {
+    const Update& u = task.update;
+    const int own = (tid / kAcrossN) * kN + column_n;
+    const unsigned to_theta = shared_address(theta_tile + own),
+                   to_momentum = shared_address(momentum_tile + own),
+                   to_eta = shared_address(eta_tile + own),
+                   to_lambda = shared_address(lambda_tile + own);
+#pragma unroll
+    for (int item = 0; item < kItems; ++item) {
+      const bool valid = n < g.out && first_m + row_of(item) < rows_m;
+      const std::size_t i = client_begin + std::size_t(valid ? weight_at(item) : 0);
+      const unsigned at = unsigned(item * kItemStep * kN) * 4;
+      copy<kPart>(to_theta + at, u.theta + i, valid);
+      if (with_momentum) copy<kPart>(to_momentum + at, u.momentum + i, valid);
+      if (with_eta) copy<kPart>(to_eta + at, u.eta + i, valid);
+      if (u.diagonal) copy<kPart>(to_lambda + at, u.lambda + i, valid);
+    }
+  }
+  const int minibatches = kSum == Sum::gradients ? 1 : task.sum.minibatches;
+  const MinibatchRows examples(task.cohort, minibatches, client);
+  const int count = examples.count;
+  if (count == 0) {
+    wait_for_copies<0>();
+    return;
+  }
+
+  // Output positions that this block's tap meets data at; all of them where a block has several
+  // taps.
+  if (tid < 32) tap_positions.list(g, block_tap, !one_tap);
+  __syncthreads();
+  const int listed = tap_positions.count;
+  // Rows of the sum. For squares each example has `groups` groups of `width` positions, the last one
+  // filled up with zeros: eight, as many as a product contracts, or four where that is enough. With
+  // one position an example's square is a product of squares, and no groups are needed.
+  const int width = listed > 4 ? 8 : listed > 1 ? 4 : 1;
+  const int groups = (listed + width - 1) / width;
+  const int depth = kSum == Sum::squares ? count * groups * width : count * listed;
+  const int all_tiles = (depth + kDepth - 1) / kDepth;
+  // A part ends where an example ends: squares are taken of whole examples. Tiles of squares may
+  // begin inside one.
+  int first = 0, last = depth;
+  if (task.splits > 1) {
+    if (kSum == Sum::squares) {
+      const int share = (count + task.splits - 1) / task.splits;
+      first = min(split * share, count) * groups * width;
+      last = min((split + 1) * share, count) * groups * width;
+    } else {
+      const int share = (all_tiles + task.splits - 1) / task.splits * kDepth;
+      first = min(split * share, depth);
+      last = min(first + share, depth);
+    }
+  }
+  const int tiles = (last - first + kDepth - 1) / kDepth;
+
+  const std::size_t first_example =
+      std::size_t(client) * std::size_t(minibatches) * std::size_t(task.cohort.rows);
+  const float* const x = task.x + first_example * std::size_t(g.height * g.width * g.in);
+  const float* const dy = task.dy + first_example * std::size_t(positions * g.out);
+
+  // Example and place in the lists of row r of the sum; a negative image: nothing. Quotients by
+  // floats are exact here: below 2^22.
+  const float by_count = 1.0f / float(count), by_groups = 1.0f / float(max(groups, 1));
+  const int width_bits = __ffs(width) - 1;
+  const auto row_at = [&](int r, int& image, int& index) {
+    if (kSum == Sum::squares) {
+      const int group = r >> width_bits;
+      image = __float2int_rz((float(group) + 0.5f) * by_groups);
+      index = (group - image * groups) * width + (r & (width - 1));
+      if (index >= listed) {
+        image = -1;
+        index = 0;
+      }
+    } else {
+      index = __float2int_rz((float(r) + 0.5f) * by_count);
+      image = r - index * count;
+    }
+    if (kSum != Sum::gradients && image >= 0) image = examples.at(image);
+    if (r >= last) {
+      image = -1;
+      index = 0;
+    }
+  };
+
+  const int input_map = g.height * g.width * g.in, output_map = positions * g.out;
+  // A thread copies the same columns of every row.
+  const int m = first_m + column_m;
+  const int t = m < rows_m ? divide(g.by_in, m) : 0;
+  const int channel = m - t * g.in, ky = g.tap[t] / g.kernel, kx = g.tap[t] % g.kernel;
+
+  constexpr int kRowsM = kDepth * kAcrossM / kThreads, kStepM = kThreads / kAcrossM;
+  constexpr int kRowsN = kDepth * kAcrossN / kThreads, kStepN = kThreads / kAcrossN;
+  constexpr unsigned kStageBytes = Product::kStageFloats * 4;
+  const unsigned shared_a =
+      shared_address(shared) + unsigned((tid / kAcrossM) * Product::kStrideA + column_m) * 4;
+  const unsigned shared_b =
+      shared_address(shared) +
+      unsigned(Product::kFloatsA + (tid / kAcrossN) * Product::kStrideB + column_n) * 4;
+  const float* const x_begin = x + channel;
+  const float* const dy_begin = dy + first_n + column_n;
+  const bool m_valid = m < rows_m, n_valid = first_n + column_n < g.out;
+
+  const auto copy_input = [&](int stage, int i, int image, int index) {
+    bool valid = image >= 0 && m_valid;
+    int at = 0;
+    if (one_tap) {
+      at = tap_positions.input[index];
+    } else {
+      const int position = tap_positions.output[index];
+      const int oy = position / g.out_width, ox = position - oy * g.out_width;
+      const int iy = oy * g.stride - g.pad_top + ky, ix = ox * g.stride - g.pad_left + kx;
+      valid = valid && iy >= 0 && iy < g.height && ix >= 0 && ix < g.width;
+      at = (iy * g.width + ix) * g.in;
+    }
+    copy<kPart>(
+        shared_a + unsigned(stage) * kStageBytes + unsigned(i * kStepM * Product::kStrideA) * 4,
+        valid ? x_begin + image * input_map + at : x, valid);
+  };
+  const auto copy_derivative = [&](int stage, int i, int image, int index) {
+    const bool valid = image >= 0 && n_valid;
+    copy<kPart>(
+        shared_b + unsigned(stage) * kStageBytes + unsigned(i * kStepN * Product::kStrideB) * 4,
+        valid ? dy_begin + image * output_map + int(tap_positions.output[index]) * g.out : dy,
+        valid);
+  };
+  // Where a block has one tap, kLanes threads share a row of both tiles and its address is worked out
+  // once.
+  constexpr int kLanes = kThreads / kDepth;
+  const int lane = (tid % kLanes) * kPart, own_row = tid / kLanes;
+  const unsigned to_a = shared_address(shared) + unsigned(own_row * Product::kStrideA + lane) * 4;
+  const unsigned to_b =
+      shared_address(shared) + unsigned(Product::kFloatsA + own_row * Product::kStrideB + lane) * 4;
+  const float* const x_lane = x + first_m - (g.taps == 1 ? 0 : block_tap * g.in) + lane;
+  const float* const dy_lane = dy + first_n + lane;
+  const auto load_row = [&](int tile, int stage) {
+    int image, index;
+    row_at(first + tile * kDepth + own_row, image, index);
+    const bool valid = image >= 0;
+    const float* const x_from =
+        x_lane + (valid ? image * input_map + tap_positions.input[index] : 0);
+    const float* const dy_from =
+        dy_lane + (valid ? image * output_map + int(tap_positions.output[index]) * g.out : 0);
+#pragma unroll
+    for (int j = 0; j < kM / (kLanes * kPart); ++j) {
+      const int column = j * kLanes * kPart;
+      copy<kPart>(to_a + unsigned(stage) * kStageBytes + unsigned(column) * 4, x_from + column,
+                  valid && first_m + lane + column < rows_m);
+    }
+#pragma unroll
+    for (int j = 0; j < kN / (kLanes * kPart); ++j) {
+      const int column = j * kLanes * kPart;
+      copy<kPart>(to_b + unsigned(stage) * kStageBytes + unsigned(column) * 4, dy_from + column,
+                  valid && first_n + lane + column < g.out);
+    }
+  };
+  const auto load = [&](int tile, int stage) {
+    if (kVector && one_tap) return load_row(tile, stage);
+    const int begin = first + tile * kDepth;
+    int image, index;
+#pragma unroll
+    for (int i = 0; i < kRowsM; ++i) {
+      row_at(begin + tid / kAcrossM + i * kStepM, image, index);
+      copy_input(stage, i, image, index);
+      if constexpr (kM == kN) copy_derivative(stage, i, image, index);
+    }
+    if constexpr (kM != kN) {
+#pragma unroll
+      for (int i = 0; i < kRowsN; ++i) {
+        row_at(begin + tid / kAcrossN + i * kStepN, image, index);
+        copy_derivative(stage, i, image, index);
+      }
+    }
+  };
+
+  Product product;
+  product.clear();
+  float total[kSum == Sum::squares ? Product::kTilesM : 1]
+             [kSum == Sum::squares ? Product::kTilesN : 1][4] = {};
+  load(0, 0);
+  end_of_copies();
+#pragma unroll
+  for (int stage = 1; stage < kStages - 1; ++stage) {
+    if (stage < tiles) load(stage, stage);
+    end_of_copies();
+  }
+  int group_in_example = 0;
+  // An example's gradient is whole: its square goes to the total.
+  const auto take_squares = [&] {
+#pragma unroll
+    for (int i = 0; i < Product::kTilesM; ++i)
+#pragma unroll
+      for (int j = 0; j < Product::kTilesN; ++j)
+#pragma unroll
+        for (int part = 0; part < 4; ++part) {
+          const float value = product.c[i][j][part];
+          if constexpr (kSum == Sum::squares) total[i][j][part] += value * value;
+          product.c[i][j][part] = 0.0f;
+        }
+  };
+  const bool of_products = kSum == Sum::squared_products || (kSum == Sum::squares && width == 1);
+  for (int tile = 0; tile < tiles; ++tile) {
+    wait_for_copies<kStages - 2>();
+    __syncthreads();
+    const int next = tile + kStages - 1;
+    if (next < tiles) load(next, next % kStages);
+    end_of_copies();
+    const float* const a_tile = Product::tile_a(shared, tile % kStages);
+    const float* const b_tile = Product::tile_b(shared, tile % kStages);
+    if (kSum != Sum::gradients && of_products) {
+#pragma unroll
+      for (int k = 0; k < kDepth; k += 8) {
+        product.template add<Operand::squared, Operand::squared>(a_tile, b_tile, k);
+      }
+    } else if (kSum == Sum::squares && width == 4) {
+#pragma unroll
+      for (int k = 0; k < kDepth; k += 4) {
+        if (task.x_is_tf32) {
+          product.template add_four<Operand::as_is, Operand::as_is>(a_tile, b_tile, k);
+        } else {
+          product.template add_four<Operand::rounded, Operand::as_is>(a_tile, b_tile, k);
+        }
+        take_squares();
+      }
+    } else if (kSum != Sum::squared_products) {
+#pragma unroll
+      for (int k = 0; k < kDepth; k += 8) {
+        if (task.x_is_tf32) {
+          product.template add<Operand::as_is, Operand::as_is>(a_tile, b_tile, k);
+        } else {
+          product.template add<Operand::rounded, Operand::as_is>(a_tile, b_tile, k);
+        }
+        if (kSum == Sum::squares && ++group_in_example == groups) {
+          group_in_example = 0;
+          take_squares();
+        }
+      }
+    }
+    if (kSum == Sum::gradients || of_products) product.fold();
+  }
+  if (kSum == Sum::gradients || of_products) {
+    product.finish();
+  } else {
+#pragma unroll
+    for (int i = 0; i < Product::kTilesM; ++i)
+#pragma unroll
+      for (int j = 0; j < Product::kTilesN; ++j)
+#pragma unroll
+        for (int part = 0; part < 4; ++part)
+          if constexpr (kSum == Sum::squares) product.c[i][j][part] = total[i][j][part];
+  }
+  wait_for_copies<0>();
+  __syncthreads();
+  product.lay_out(shared);
+  __syncthreads();
+
+  if (n >= g.out) return;
+  const auto value_of = [&](int item) {
+    return shared + row_of(item) * Product::kStrideC + column_n;
+  };
+  if (task.splits > 1) {
+    const std::size_t part = std::size_t(split) * std::size_t(task.rows()) + std::size_t(client);
+    for (int item = 0; item < kItems; ++item) {
+      const int row = first_m + row_of(item);
+      if (row >= rows_m) break;
+      float* const to = task.partial +
+                        (part * std::size_t(rows_m) + std::size_t(row)) * std::size_t(g.out) +
+                        std::size_t(n);
+      for (int i = 0; i < kPart; ++i) to[i] = value_of(item)[i];
+    }
+    return;
+  }
+  if (kSum != Sum::gradients) {
+    const float weight = 1.0f / float(examples.size);
+    for (int item = 0; item < kItems; ++item) {
+      if (first_m + row_of(item) >= rows_m) break;
+      float* const to =
+          task.sum.sum + std::size_t(client) * task.sum.stride + std::size_t(weight_at(item));
+      if constexpr (kVector) {
+        float4 sum = *reinterpret_cast<const float4*>(to);
+        const float* const value = value_of(item);
+        sum.x += weight * value[0];
+        sum.y += weight * value[1];
+        sum.z += weight * value[2];
+        sum.w += weight * value[3];
+        *reinterpret_cast<float4*>(to) = sum;
+      } else {
+        to[0] += weight * value_of(item)[0];
+      }
+    }
+    return;
+  }
+  const Update& u = task.update;
+  if constexpr (kFetch) {
+    const float per_example = u.per_example[client],
+                shared_lambda = u.diagonal ? 0.0f : u.lambda[client];
+#pragma unroll
+    for (int item = 0; item < kItems; ++item) {
+      if (first_m + row_of(item) >= rows_m) break;
+      const int own = row_of(item) * kN + column_n;
+      float theta[kPart], m_part[kPart] = {}, eta[kPart] = {}, lambda[kPart], gradient[kPart];
+      load_part<kPart>(value_of(item), gradient);
+      load_part<kPart>(theta_tile + own, theta);
+      if (with_momentum) load_part<kPart>(momentum_tile + own, m_part);
+      if (with_eta) load_part<kPart>(eta_tile + own, eta);
+      if (u.diagonal) load_part<kPart>(lambda_tile + own, lambda);
+#pragma unroll
+      for (int j = 0; j < kPart; ++j) {
+        step(u, u.diagonal ? lambda[j] : shared_lambda, per_example, eta[j], gradient[j], m_part[j],
+             theta[j]);
+      }
+      const std::size_t i = client_begin + std::size_t(weight_at(item));
+      store_part<kPart>(theta, u.theta + i);
+      if (with_momentum) store_part<kPart>(m_part, u.momentum + i);
+    }
+  } else {
+    for (int item = 0; item < kItems; ++item) {
+      if (first_m + row_of(item) >= rows_m) break;
+      update_one(u, client, std::size_t(weight_at(item)), value_of(item)[0]);
+    }
+  }
+}
+
+}  // namespace fedep::gpu
