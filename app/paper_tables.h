@@ -56,6 +56,8 @@ struct PaperTable {
   std::span<const PaperRow> rows = {};
   // The table whose runs these are, where no recipe names this one.
   std::string_view runs_of = {};
+  // A table some of whose rows have the settings of some of these: one run is both.
+  std::string_view shares_runs_with = {};
 };
 
 std::span<const PaperTable> paper_tables();

@@ -87,7 +87,7 @@ Result result_of(const ReproduceOptions& options, const Plan& plan, bool played_
   const RunSummary summary = summary_of(log);
   const PaperTable* table = find_paper_table(options.plan.table);
   return {.table = options.plan.table,
-          .row = plan.recipe.row,
+          .row = plan.row,
           .seed = plan.recipe.seed,
           .rounds = summary.rounds,
           .metrics = table != nullptr ? table_metrics(*table, log, plan.recipe.evaluate.every)
@@ -146,7 +146,7 @@ int run_plans(const ReproduceOptions& options) {
     const Plan& plan = plans[i];
     const bool finished = is_finished(plan);
     fmt::print(stderr, "[{}/{}] {} {}, seed {}, {} rounds: {}\n", i + 1, plans.size(),
-               options.plan.table, plan.recipe.row, plan.recipe.seed, rounds_of(plan.recipe),
+               options.plan.table, plan.row, plan.recipe.seed, rounds_of(plan.recipe),
                finished ? "finished already" : plan.out.string());
     if (finished) {
       restore_evaluation_of(options, plan);

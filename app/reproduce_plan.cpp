@@ -40,8 +40,13 @@ std::vector<fs::path> recipe_files(const fs::path& folder) {
   return files;
 }
 
-// The recipes of a table. Table 5 is read off Table 2's runs, so it has none of its own.
-std::vector<Recipe> recipes_of(const PlanOptions& options) {
+// The recipes of a table's rows, and of rows elsewhere whose runs may be some of theirs. Table 5 is
+// read off Table 2's runs, so it has none of its own.
+struct TableRecipes {
+  std::vector<Recipe> rows, elsewhere;
+};
+
+TableRecipes recipes_of(const PlanOptions& options) {
   std::vector<Recipe> own, shared;
   std::vector<std::string> tables;
   const PaperTable* table = find_paper_table(options.table);
@@ -54,7 +59,10 @@ std::vector<Recipe> recipes_of(const PlanOptions& options) {
     }
     if (!holds(tables, recipe.table)) tables.push_back(recipe.table);
     const bool is_own = recipe.table == options.table;
-    if (!is_own && (table == nullptr || recipe.table != table->runs_of)) continue;
+    if (!is_own && (table == nullptr ||
+                    (recipe.table != table->runs_of && recipe.table != table->shares_runs_with))) {
+      continue;
+    }
     std::vector<Recipe>& list = is_own ? own : shared;
     for (const Recipe& other : list) {
       if (other.row != recipe.row) continue;
@@ -63,8 +71,8 @@ std::vector<Recipe> recipes_of(const PlanOptions& options) {
     }
     list.push_back(recipe);
   }
-  if (!own.empty()) return own;
-  if (!shared.empty()) return shared;
+  if (!own.empty()) return {std::move(own), std::move(shared)};
+  if (!shared.empty() && table->shares_runs_with.empty()) return {std::move(shared), {}};
   if (const auto command = shown_elsewhere(options.table); !command.empty()) {
     throw InputError(fmt::format("{} has no recipes: it is shown by {}", options.table, command));
   }
@@ -84,18 +92,34 @@ std::vector<std::int64_t> shared_with(const Recipe& recipe, const std::vector<Re
   return rounds;
 }
 
+// The recipe of the same rounds, scored as often, elsewhere; else this one.
+const Recipe& played_as(const Recipe& recipe, const std::vector<Recipe>& elsewhere) {
+  for (const Recipe& other : elsewhere) {
+    Recipe same = other;
+    same.table = recipe.table;
+    same.row = recipe.row;
+    same.checkpoint = recipe.checkpoint;
+    if (same.evaluate.every == recipe.evaluate.every) same.evaluate = recipe.evaluate;
+    if (same == recipe) return other;
+  }
+  return recipe;
+}
+
 }  // namespace
 
 std::vector<Plan> plan_of(const PlanOptions& options) {
   std::vector<Plan> plans;
   std::vector<std::string> rows;
-  const std::vector<Recipe> recipes = recipes_of(options);
-  for (const Recipe& recipe : recipes) {
-    rows.push_back(recipe.row);
-    if (!options.rows.empty() && !holds(options.rows, recipe.row)) continue;
-    const std::vector<std::uint64_t> own_seed{recipe.seed};
+  const auto [recipes, elsewhere] = recipes_of(options);
+  std::vector<Recipe> all = recipes;
+  all.insert(all.end(), elsewhere.begin(), elsewhere.end());
+  for (const Recipe& own : recipes) {
+    rows.push_back(own.row);
+    if (!options.rows.empty() && !holds(options.rows, own.row)) continue;
+    const Recipe& recipe = played_as(own, elsewhere);
+    const std::vector<std::uint64_t> own_seed{own.seed};
     for (const std::uint64_t seed : options.seeds.empty() ? own_seed : options.seeds) {
-      Plan plan{.recipe = recipe, .out = {}};
+      Plan plan{.row = own.row, .recipe = recipe, .out = {}};
       plan.recipe.seed = seed;
       std::string name = fmt::format("{}-seed{}", recipe.row, seed);
       if (options.rounds && *options.rounds < rounds_of(recipe)) {
@@ -106,7 +130,7 @@ std::vector<Plan> plan_of(const PlanOptions& options) {
       const fs::path folder =
           options.out.empty() ? fs::path("run") / recipe.table : fs::path(options.out);
       plan.out = folder / name;
-      plan.keep_after = shared_with(plan.recipe, recipes);
+      plan.keep_after = shared_with(plan.recipe, all);
       plans.push_back(std::move(plan));
     }
   }

@@ -1,5 +1,5 @@
 // What `fedep reproduce` will run: the rows of a table with their seeds, where each run goes, and
-// which rounds rows have in common.
+// which runs and rounds rows have in common.
 //
 //   for (const Plan& plan : plan_of({.table = "table2", .rows = {"fed_ep_i"}})) …
 #pragma once
@@ -25,6 +25,8 @@ struct PlanOptions {
 
 // A row, played with one seed.
 struct Plan {
+  std::string row = {};
+  // Its own, or that of a row of another table that is played the same way.
   Recipe recipe = {};
   std::filesystem::path out = {};
   bool shortened = false;

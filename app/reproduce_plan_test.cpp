@@ -61,5 +61,36 @@ TEST_F(ReproducePlan, EachRowAndSeedIsARunOfItsOwn) {
   EXPECT_THROW(plans({.table = "", .rows = {"fed_eb"}}), InputError);
 }
 
+// Table 8's row with Table 2's settings is Table 2's run; others are their own.
+TEST(ReproducePlanOfSharedRuns, RowsWithTheSettingsOfAnotherTablesRowAreItsRun) {
+  const TemporaryFolder folder;
+  const auto write = [&](const std::string& file, const std::string& table, const std::string& row,
+                         double lr, const std::string& evaluate) {
+    folder.write(file,
+                 fmt::format("table = \"{}\"\nrow = \"{}\"\nseed = 3\n[data]\nname = \"toy\"\n"
+                             "[server]\noptimizer = {{ name = \"sgd\", lr = {} }}\n"
+                             "[[phase]]\nalgorithm = \"fed_avg\"\nrounds = 4\n"
+                             "[evaluate]\n{}\n[checkpoint]\nevery = {}\n",
+                             table, row, lr, evaluate, table == "table2" ? 2 : 3));
+  };
+  write("a.toml", "table2", "fed_avg", 0.5, "every = 1\nsamples = 10");
+  write("b.toml", "table8", "same", 0.5, "every = 1");
+  write("c.toml", "table8", "other", 0.25, "every = 1");
+  write("d.toml", "table8", "scored_less", 0.5, "every = 2");
+  const auto plans = [&](const std::string& out) {
+    return plan_of(
+        {.table = "table8", .seeds = {7}, .recipes = folder.path().string(), .out = out});
+  };
+  const std::vector<Plan> found = plans("");
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_EQ(found[0].row, "same");
+  EXPECT_EQ(found[0].recipe.row, "fed_avg");
+  EXPECT_EQ(found[0].recipe.seed, 7u);
+  EXPECT_EQ(found[0].out, std::filesystem::path("run/table2/fed_avg-seed7"));
+  EXPECT_EQ(found[1].out, std::filesystem::path("run/table8/other-seed7"));
+  EXPECT_EQ(found[2].out, std::filesystem::path("run/table8/scored_less-seed7"));
+  EXPECT_EQ(plans("here")[0].out, std::filesystem::path("here/fed_avg-seed7"));
+}
+
 }  // namespace
 }  // namespace fedep
