@@ -24,6 +24,59 @@ void grow(std::vector<float>& buffer, std::size_t size) {
   if (buffer.size() < size) buffer.resize(size);
 }
 
+// Calls visit(row, first, count, from) for each row (kx, channel) of each (image, position, ky).
+// It begins at `row` of all rows; `count` of its entries, from `first` on, are those of the maps
+// from `from` on, the others are padding.
+template <class Visit>
+void visit_rows(ConvolutionShape s, std::size_t n, Visit visit) {
+  std::size_t row = 0;
+  for (std::size_t image = 0; image < n; ++image) {
+    for (std::size_t oy = 0; oy < s.out_height; ++oy) {
+      for (std::size_t ox = 0; ox < s.out_width; ++ox) {
+        const std::size_t left = ox * s.stride;
+        const std::size_t kx_begin = s.pad_left > left ? s.pad_left - left : 0;
+        const std::size_t kx_end = std::min(s.kernel, s.width + s.pad_left - left);
+        const std::size_t first = kx_begin * s.in, count = (kx_end - kx_begin) * s.in;
+        for (std::size_t ky = 0; ky < s.kernel; ++ky, row += s.kernel * s.in) {
+          const std::size_t iy = oy * s.stride + ky - s.pad_top;
+          const std::size_t ix = left + kx_begin - s.pad_left;
+          const std::size_t from = image * s.input_size() + (iy * s.width + ix) * s.in;
+          if (iy < s.height) {
+            visit(row, first, count, from);
+          } else {
+            visit(row, 0, 0, 0);
+          }
+        }
+      }
+    }
+  }
+}
+
+// rows[(image, i)] = the channels of the image's map at positions[i].
+const float* gather(const std::vector<std::size_t>& positions, std::size_t n, std::size_t map_size,
+                    std::size_t channels, const float* map, std::vector<float>& rows) {
+  grow(rows, n * positions.size() * channels);
+  float* row = rows.data();
+  for (std::size_t image = 0; image < n; ++image, map += map_size) {
+    for (const std::size_t position : positions) {
+      std::copy_n(map + position * channels, channels, row);
+      row += channels;
+    }
+  }
+  return rows.data();
+}
+
+// The transpose of gather: adds each row to where it came from.
+void add_back(const std::vector<std::size_t>& positions, std::size_t n, std::size_t map_size,
+              std::size_t channels, const float* row, float* map) {
+  for (std::size_t image = 0; image < n; ++image, map += map_size) {
+    for (const std::size_t position : positions) {
+      add_to(row, channels, map + position * channels);
+      row += channels;
+    }
+  }
+}
+
 }  // namespace
 
 ConvolutionShape same_convolution(std::size_t height, std::size_t width, std::size_t in,
@@ -53,19 +106,20 @@ ConvolutionShape valid_convolution(std::size_t height, std::size_t width, std::s
 Convolution::Convolution(const ConvolutionShape& shape) : shape_(shape) {
   for (std::size_t ky = 0; ky < shape.kernel; ++ky) {
     for (std::size_t kx = 0; kx < shape.kernel; ++kx) {
-      Tap tap{.index = ky * shape.kernel + kx, .pairs = {}};
+      Tap tap{.index = ky * shape.kernel + kx, .outputs = {}, .inputs = {}};
       for (std::size_t oy = 0; oy < shape.out_height; ++oy) {
         for (std::size_t ox = 0; ox < shape.out_width; ++ox) {
           // Unsigned: a position before the map wraps around to one far behind it.
           const std::size_t iy = oy * shape.stride + ky - shape.pad_top;
           const std::size_t ix = ox * shape.stride + kx - shape.pad_left;
           if (iy >= shape.height || ix >= shape.width) continue;
-          tap.pairs.push_back({oy * shape.out_width + ox, iy * shape.width + ix});
+          tap.outputs.push_back(oy * shape.out_width + ox);
+          tap.inputs.push_back(iy * shape.width + ix);
         }
       }
-      if (tap.pairs.empty()) continue;
-      tap.all_outputs = tap.pairs.size() == shape.positions();
-      tap.all_inputs = tap.pairs.size() == shape.height * shape.width;
+      if (tap.pairs() == 0) continue;
+      tap.all_outputs = tap.pairs() == shape.positions();
+      tap.all_inputs = tap.pairs() == shape.height * shape.width;
       taps_.push_back(std::move(tap));
     }
   }
@@ -100,80 +154,36 @@ std::size_t Convolution::images_at_once(std::size_t n) const {
 
 // rows_[(image, position), (ky, kx, channel)] = x, zero in the padding.
 void Convolution::copy_out_rows(std::size_t n, const float* x) {
-  const ConvolutionShape& s = shape_;
-  grow(rows_, n * s.positions() * row_length());
-  float* row = rows_.data();
-  const std::size_t tap_row = s.kernel * s.in;
-  for (std::size_t image = 0; image < n; ++image, x += s.input_size()) {
-    for (std::size_t oy = 0; oy < s.out_height; ++oy) {
-      for (std::size_t ox = 0; ox < s.out_width; ++ox) {
-        const std::size_t left = ox * s.stride;
-        const std::size_t kx_begin = s.pad_left > left ? s.pad_left - left : 0;
-        const std::size_t kx_end = std::min(s.kernel, s.width + s.pad_left - left);
-        const std::size_t first = kx_begin * s.in, count = (kx_end - kx_begin) * s.in;
-        for (std::size_t ky = 0; ky < s.kernel; ++ky, row += tap_row) {
-          const std::size_t iy = oy * s.stride + ky - s.pad_top;
-          if (iy >= s.height) {
-            std::fill(row, row + tap_row, 0.0f);
-            continue;
-          }
-          const float* source = x + (iy * s.width + left + kx_begin - s.pad_left) * s.in;
-          std::fill(row, row + first, 0.0f);
-          std::copy(source, source + count, row + first);
-          std::fill(row + first + count, row + tap_row, 0.0f);
-        }
-      }
-    }
-  }
+  grow(rows_, n * shape_.positions() * row_length());
+  const std::size_t length = shape_.kernel * shape_.in;
+  float* const rows = rows_.data();
+  visit_rows(shape_, n,
+             [=](std::size_t row, std::size_t first, std::size_t count, std::size_t from) {
+               float* const to = rows + row;
+               std::fill(to, to + first, 0.0f);
+               std::copy_n(x + from, count, to + first);
+               std::fill(to + first + count, to + length, 0.0f);
+             });
 }
 
 // The transpose of copy_out_rows: adds each row's entries to where they came from.
 void Convolution::add_rows_back(std::size_t n, float* dx) const {
-  const ConvolutionShape& s = shape_;
-  const float* row = rows_.data();
-  const std::size_t tap_row = s.kernel * s.in;
-  for (std::size_t image = 0; image < n; ++image, dx += s.input_size()) {
-    for (std::size_t oy = 0; oy < s.out_height; ++oy) {
-      for (std::size_t ox = 0; ox < s.out_width; ++ox) {
-        const std::size_t left = ox * s.stride;
-        const std::size_t kx_begin = s.pad_left > left ? s.pad_left - left : 0;
-        const std::size_t kx_end = std::min(s.kernel, s.width + s.pad_left - left);
-        const std::size_t first = kx_begin * s.in, count = (kx_end - kx_begin) * s.in;
-        for (std::size_t ky = 0; ky < s.kernel; ++ky, row += tap_row) {
-          const std::size_t iy = oy * s.stride + ky - s.pad_top;
-          if (iy >= s.height) continue;
-          add_to(row + first, count, dx + (iy * s.width + left + kx_begin - s.pad_left) * s.in);
-        }
-      }
-    }
-  }
+  const float* const rows = rows_.data();
+  visit_rows(shape_, n,
+             [=](std::size_t row, std::size_t first, std::size_t count, std::size_t from) {
+               add_to(rows + row + first, count, dx + from);
+             });
 }
 
 // Rows (image, pair) of the inputs that a tap meets.
 const float* Convolution::gather_inputs(const Tap& tap, std::size_t n, const float* x) {
   if (tap.all_inputs) return x;
-  grow(rows_, n * tap.pairs.size() * shape_.in);
-  float* row = rows_.data();
-  for (std::size_t image = 0; image < n; ++image, x += shape_.input_size()) {
-    for (const Pair& pair : tap.pairs) {
-      std::copy_n(x + pair.input * shape_.in, shape_.in, row);
-      row += shape_.in;
-    }
-  }
-  return rows_.data();
+  return gather(tap.inputs, n, shape_.input_size(), shape_.in, x, rows_);
 }
 
 const float* Convolution::gather_outputs(const Tap& tap, std::size_t n, const float* y) {
   if (tap.all_outputs) return y;
-  grow(others_, n * tap.pairs.size() * shape_.out);
-  float* row = others_.data();
-  for (std::size_t image = 0; image < n; ++image, y += shape_.output_size()) {
-    for (const Pair& pair : tap.pairs) {
-      std::copy_n(y + pair.output * shape_.out, shape_.out, row);
-      row += shape_.out;
-    }
-  }
-  return others_.data();
+  return gather(tap.outputs, n, shape_.output_size(), shape_.out, y, others_);
 }
 
 void Convolution::forward(std::size_t n, const float* x, const float* w, float* y) {
@@ -191,7 +201,7 @@ void Convolution::forward(std::size_t n, const float* x, const float* w, float* 
   }
   std::fill_n(y, n * s.output_size(), 0.0f);
   for (const Tap& tap : taps_) {
-    const std::size_t rows = n * tap.pairs.size();
+    const std::size_t rows = n * tap.pairs();
     const MatrixView inputs = matrix(gather_inputs(tap, n, x), rows, s.in);
     const MatrixView slice = matrix(w + tap.index * s.in * s.out, s.in, s.out);
     if (tap.all_outputs) {
@@ -200,13 +210,7 @@ void Convolution::forward(std::size_t n, const float* x, const float* w, float* 
     }
     grow(product_, rows * s.out);
     multiply(inputs, slice, product_.data(), s.out);
-    const float* row = product_.data();
-    for (std::size_t image = 0; image < n; ++image) {
-      for (const Pair& pair : tap.pairs) {
-        add_to(row, s.out, y + (image * s.positions() + pair.output) * s.out);
-        row += s.out;
-      }
-    }
+    add_back(tap.outputs, n, s.output_size(), s.out, product_.data(), y);
   }
 }
 
@@ -226,7 +230,7 @@ void Convolution::input_gradient(std::size_t n, const float* dy, const float* w,
     return;
   }
   for (const Tap& tap : taps_) {
-    const std::size_t rows = n * tap.pairs.size();
+    const std::size_t rows = n * tap.pairs();
     const MatrixView outputs = matrix(gather_outputs(tap, n, dy), rows, s.out);
     const MatrixView slice = transposed(matrix(w + tap.index * s.in * s.out, s.in, s.out));
     if (tap.all_inputs) {
@@ -235,13 +239,7 @@ void Convolution::input_gradient(std::size_t n, const float* dy, const float* w,
     }
     grow(product_, rows * s.in);
     multiply(outputs, slice, product_.data(), s.in);
-    const float* row = product_.data();
-    for (std::size_t image = 0; image < n; ++image) {
-      for (const Pair& pair : tap.pairs) {
-        add_to(row, s.in, dx + image * s.input_size() + pair.input * s.in);
-        row += s.in;
-      }
-    }
+    add_back(tap.inputs, n, s.input_size(), s.in, product_.data(), dx);
   }
 }
 
@@ -261,7 +259,7 @@ void Convolution::weight_gradient(std::size_t n, const float* x, const float* dy
     return;
   }
   for (const Tap& tap : taps_) {
-    const std::size_t rows = n * tap.pairs.size();
+    const std::size_t rows = n * tap.pairs();
     multiply(transposed(matrix(gather_inputs(tap, n, x), rows, s.in)),
              matrix(gather_outputs(tap, n, dy), rows, s.out), dw + tap.index * s.in * s.out, s.out,
              keep);
@@ -280,7 +278,7 @@ void Convolution::add_squared_weight_gradient(std::size_t n, const float* x, con
 void Convolution::square_by_taps(std::size_t n, const float* x, const float* dy, float* sum) {
   const ConvolutionShape& s = shape_;
   for (const Tap& tap : taps_) {
-    const std::size_t pairs = tap.pairs.size();
+    const std::size_t pairs = tap.pairs();
     const float* inputs = gather_inputs(tap, n, x);
     const float* outputs = gather_outputs(tap, n, dy);
     add_squared_products(n, pairs, s.in, s.out, inputs, outputs, sum + tap.index * s.in * s.out);

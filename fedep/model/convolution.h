@@ -58,15 +58,14 @@ class Convolution {
   void add_squared_weight_gradient(std::size_t n, const float* x, const float* dy, float* sum);
 
  private:
-  // An output position and the input position it meets through a tap.
-  struct Pair {
-    std::size_t output, input;
-  };
   struct Tap {
     std::size_t index = 0;  // in the kernel, row by row
-    std::vector<Pair> pairs;
-    bool all_outputs = false;  // pairs are all output positions, in order
-    bool all_inputs = false;   // pairs are all input positions, in order
+    // Positions that meet through it: the i-th output the i-th input.
+    std::vector<std::size_t> outputs, inputs;
+    bool all_outputs = false;  // every output position, in order
+    bool all_inputs = false;   // every input position, in order
+
+    std::size_t pairs() const { return outputs.size(); }
   };
 
   enum class Way { taps, winograd, rows };
