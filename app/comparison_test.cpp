@@ -1,33 +1,13 @@
 #include "app/comparison.h"
 
-#include <limits>
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "app/test_result.h"
 #include "fedep/message/error.h"
 
 namespace fedep {
 namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-Result table2_result(std::uint64_t seed, double accuracy, double rounds_to_50 = kNan) {
-  return {.table = "table2",
-          .row = "fed_ep_i",
-          .seed = seed,
-          .rounds = 1500,
-          .metrics = {{"accuracy_1000", 0.48},
-                      {"accuracy_1500", accuracy},
-                      {"rounds_to_45", 470},
-                      {"rounds_to_50", rounds_to_50}},
-          .seconds = 12.5,
-          .device = "cpu: a CPU, 2 threads",
-          .date = "2026-01-31T12:00:00Z",
-          .version = "0.1.0"};
-}
-
-bool has(const std::string& text, std::string_view part) { return text.find(part) != text.npos; }
 
 TEST(Comparison, ShowsPaperOursAndDifference) {
   const std::vector<Result> results{table2_result(1, 0.502), table2_result(2, 0.504, 1200)};

@@ -68,8 +68,7 @@ class TestRun {
   std::filesystem::path checkpoint() const { return path() / "checkpoint-6.safetensors"; }
   const TemporaryFolder& folder() const { return folder_; }  // the data set's
   std::filesystem::path write(const std::string& name, const std::string& text) const {
-    folder_.write(name, text);
-    return folder_.path() / name;
+    return folder_.write(name, text);
   }
 
  private:

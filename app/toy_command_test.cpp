@@ -1,13 +1,13 @@
 #include "app/toy_command.h"
 
 #include <filesystem>
-#include <fstream>
 #include <string>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "fedep/message/error.h"
+#include "fedep/message/test_folder.h"
 
 namespace fedep {
 namespace {
@@ -55,52 +55,33 @@ TEST(ToyCommand, GivesTheSameNumbersForTheSameSeed) {
   EXPECT_NE(numbers(4), numbers(5));
 }
 
-class ToyFigures : public testing::Test {
- protected:
-  ToyFigures()
-      : folder_(std::filesystem::path(testing::TempDir()) /
-                testing::UnitTest::GetInstance()->current_test_info()->name()) {
-    std::filesystem::remove_all(folder_);
-  }
-  ~ToyFigures() override {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-
-  std::filesystem::path folder_;
-};
-
-TEST_F(ToyFigures, AreWrittenIntoAFolderMadeForThem) {
+TEST(ToyFigures, AreWrittenIntoAFolderMadeForThem) {
+  const TemporaryFolder folder;
+  const auto deep = folder.path() / "new" / "deep";
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
-  run("toy --trials 2 --steps 3 --figure " + (folder_ / "deep" / "toy").string());
+  run("toy --trials 2 --steps 3 --figure " + (deep / "toy").string());
   testing::internal::GetCapturedStdout();
   const std::string told = testing::internal::GetCapturedStderr();
   for (const auto* name : {"toy-contours.svg", "toy-distance.svg"}) {
-    const auto path = folder_ / "deep" / name;
-    std::ifstream file(path);
-    std::string start(4, ' ');
-    file.read(start.data(), 4);
-    EXPECT_EQ(start, "<svg");
+    const auto path = deep / name;
+    EXPECT_EQ(text_of(path).substr(0, 4), "<svg");
     EXPECT_NE(told.find(path.string()), std::string::npos);
   }
   int files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "deep")) {
+  for (const auto& entry : std::filesystem::directory_iterator(deep)) {
     files += entry.is_regular_file();
   }
   EXPECT_EQ(files, 2);  // no unfinished one is left behind
 }
 
-TEST_F(ToyFigures, FailWithTheNameWhereNothingCanBeWritten) {
-  std::filesystem::create_directories(folder_);
-  std::ofstream(folder_ / "file") << "not a folder";
+TEST(ToyFigures, FailWithTheNameWhereNothingCanBeWritten) {
+  const TemporaryFolder folder;
+  const auto file = folder.write("file", "not a folder");
   testing::internal::CaptureStdout();
-  try {
-    run("toy --trials 1 --steps 1 --figure " + (folder_ / "file" / "toy").string());
-    ADD_FAILURE() << "wrote into a file";
-  } catch (const RunError& error) {
-    EXPECT_NE(std::string(error.what()).find((folder_ / "file").string()), std::string::npos);
-  }
+  const std::string refusal = message_of<RunError>(
+      [&] { run("toy --trials 1 --steps 1 --figure " + (file / "toy").string()); });
+  EXPECT_NE(refusal.find(file.string()), std::string::npos) << refusal;
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
 }
 

@@ -5,14 +5,12 @@ ends in when it plays all of its rounds itself.
     burn_in_test.py PROGRAM
 """
 
-import json
 import os
 import sys
 import unittest
-from pathlib import Path
 
 from cli_step2_test import steps
-from program import Program, contents, scratch_folder
+from program import LABELLED, FolderTest, Program, contents, json_lines
 
 PROGRAM = None
 BURN_IN = 5
@@ -21,11 +19,7 @@ RECIPE = """
 table = "trial"
 row = "{row}"
 seed = 1
-[data]
-name = "synthetic"
-clients = 6
-dimension = 5
-examples = 30
+{data}
 [client]
 epochs = 2
 batch = 10
@@ -60,22 +54,14 @@ ROWS = [
 ]
 
 
-def seconds_of(run):
-    lines = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
-    return sum(line["seconds"] for line in lines if line["kind"] == "round")
-
-
 def rounds_of(run):
     """Lines of its rounds, with their seconds."""
-    lines = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
-    return [line for line in lines if line["kind"] == "round"]
+    return [line for line in json_lines(run / "log.jsonl") if line["kind"] == "round"]
 
 
-class BurnInTest(unittest.TestCase):
+class BurnInTest(FolderTest):
     def setUp(self):
-        scratch = scratch_folder()
-        self.addCleanup(scratch.cleanup)
-        self.folder = Path(scratch.name)
+        super().setUp()
         (self.folder / "recipe").mkdir()
         self.write_recipes()
 
@@ -84,6 +70,7 @@ class BurnInTest(unittest.TestCase):
             second = SECOND.format(algorithm=algorithm, rounds=ROUNDS - burn_in, inference=inference)
             text = RECIPE.format(
                 row=row,
+                data=LABELLED,
                 burn_in=burn_in,
                 second=second if algorithm else "",
                 every=every,
@@ -93,9 +80,7 @@ class BurnInTest(unittest.TestCase):
             (self.folder / "recipe" / f"{row}.toml").write_text(text)
 
     def reproduce(self, out, *arguments):
-        done = PROGRAM.run("reproduce", "trial", "--out", out, *arguments, cwd=self.folder)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done
+        return self.assert_succeeds(PROGRAM.run("reproduce", "trial", "--out", out, *arguments, cwd=self.folder))
 
     def alone(self):
         """Every row's contents when it plays everything itself."""
@@ -142,9 +127,9 @@ class BurnInTest(unittest.TestCase):
         self.reproduce("shared", "--rows", "fed_avg,fed_sep_l")
         first, second = (self.run_folder("shared", row) for row in ("fed_avg", "fed_sep_l"))
         self.assertEqual(rounds_of(first)[:BURN_IN], rounds_of(second)[:BURN_IN])
-        results = [json.loads(line) for line in (self.folder / "recipe" / "results.jsonl").read_text().splitlines()]
+        results = json_lines(self.folder / "recipe" / "results.jsonl")
         for run, result in zip((first, second), results):
-            self.assertAlmostEqual(result["seconds"], seconds_of(run))
+            self.assertAlmostEqual(result["seconds"], sum(line["seconds"] for line in rounds_of(run)))
             self.assertEqual(result["rounds"], ROUNDS)
 
     def test_is_in_every_rows_event_file(self):
@@ -196,8 +181,7 @@ class BurnInTest(unittest.TestCase):
         # A run that had begun by itself and was stopped after three rounds.
         run = self.run_folder("shared", "fed_sep_l")
         recipe = self.folder / "recipe" / "fed_sep_l.toml"
-        done = PROGRAM.run("run", recipe, "--rounds", 3, "--out", run, cwd=self.folder)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_succeeds(PROGRAM.run("run", recipe, "--rounds", 3, "--out", run, cwd=self.folder))
         self.reproduce("shared")
         self.assert_same(expected, "shared", {"fed_avg": 0, "fed_ep_i": 5, "fed_pa": 4, "fed_sep_l": 5})
 
@@ -206,8 +190,8 @@ class BurnInTest(unittest.TestCase):
         expected = self.alone()
         run = self.run_folder("shared", "fed_avg")
         recipe = self.folder / "recipe" / "fed_avg.toml"
-        done = PROGRAM.run("run", recipe, "--rounds", 3, "--set", "evaluate.every=0", "--out", run, cwd=self.folder)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        unscored = ("--rounds", 3, "--set", "evaluate.every=0")
+        self.assert_succeeds(PROGRAM.run("run", recipe, *unscored, "--out", run, cwd=self.folder))
         self.reproduce("shared", "--rows", "fed_avg")
         self.assertFalse((self.folder / "shared" / "burn-in").exists())
         self.reproduce("shared", "--rows", "fed_sep_l")
@@ -223,8 +207,7 @@ class BurnInTest(unittest.TestCase):
         if not os.access(other, os.X_OK):
             self.skipTest(f"{self.folder} holds no programs that can be run")
         arguments = ("reproduce", "trial", "--out", "shared", "--rows", "fed_sep_l")
-        done = Program(other).run(*arguments, cwd=self.folder)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.assert_succeeds(Program(other).run(*arguments, cwd=self.folder))
         self.assertNotIn("rounds are those of", done.stderr)
         self.assertEqual(len(self.kept()), 8)
 

@@ -12,9 +12,8 @@ import signal
 import struct
 import sys
 import unittest
-from pathlib import Path
 
-from program import Program, contents, scratch_folder, state
+from program import LABELLED, FolderTest, Program, contents, json_lines, state
 
 PROGRAM = None
 ROUNDS = 12
@@ -22,11 +21,7 @@ SYNTHETIC = """
 table = "{table}"
 row = "{row}"
 seed = 1
-[data]
-name = "synthetic"
-clients = 6
-dimension = 5
-examples = 30
+{data}
 [client]
 batch = 10
 optimizer = {{ name = "sgd", lr = 0.05 }}
@@ -50,11 +45,9 @@ HEADER = "| row | measure | paper | ours | difference | runs |"
 FIGURE = "| row | accuracy by 500R, % | accuracy by 1000R, % | accuracy by 1500R, % | accuracy, last round, % | runs |"
 
 
-class TablesTest(unittest.TestCase):
+class TablesTest(FolderTest):
     def setUp(self):
-        scratch = scratch_folder()
-        self.addCleanup(scratch.cleanup)
-        self.folder = Path(scratch.name)
+        super().setUp()
         self.recipes = self.folder / "recipe"
         self.recipes.mkdir()
         self.results = self.recipes / "results.jsonl"
@@ -63,6 +56,7 @@ class TablesTest(unittest.TestCase):
         text = SYNTHETIC.format(
             table=table,
             row=row,
+            data=LABELLED,
             algorithm=algorithm,
             rounds=rounds,
             every=every,
@@ -75,20 +69,14 @@ class TablesTest(unittest.TestCase):
         return PROGRAM.run("reproduce", *arguments, cwd=self.folder, **options)
 
     def succeeds(self, *arguments, **options):
-        done = self.reproduce(*arguments, **options)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done
+        return self.assert_succeeds(self.reproduce(*arguments, **options))
 
     def refused(self, done, *words):
-        self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertEqual(done.stdout, "")
-        last = done.stderr.splitlines()[-1]
-        for word in words:
-            self.assertIn(word, last)
+        self.assert_last_line(done, 2, *words)
 
     def lines(self, file=None):
         file = file or self.results
-        return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+        return json_lines(file) if file.exists() else []
 
     def run_folder(self, name, table="trial"):
         return self.folder / "run" / table / name
@@ -115,8 +103,7 @@ class Reproduce(TablesTest):
             self.assertRegex(line["device"], r"^cpu: .*, 1 thread$")
             self.assertRegex(line["date"], r"^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
             self.assertEqual(line["version"], PROGRAM.run("--version").stdout.split()[1])
-            log = self.run_folder(f"{line['row']}-seed{line['seed']}") / "log.jsonl"
-            last = json.loads(log.read_text().splitlines()[-2])
+            last = json_lines(self.run_folder(f"{line['row']}-seed{line['seed']}") / "log.jsonl")[-2]
             self.assertEqual(line["metrics"], {name: last[name] for name in line["metrics"]})
             self.assertIn("accuracy", line["metrics"])
         self.assertEqual(done.stdout.splitlines()[0].split(" | ")[:2], ["| row", "accuracy"])
@@ -150,8 +137,7 @@ class Reproduce(TablesTest):
         self.assertEqual((again.stdout, self.results.read_text()), (first.stdout, results))
         self.assertEqual(state(run), before)
         (run / "evaluation.json").unlink()
-        done = PROGRAM.run("run", self.recipes / "trial_fed_sep_i.toml", "--out", run, "--resume")
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_succeeds(PROGRAM.run("run", self.recipes / "trial_fed_sep_i.toml", "--out", run, "--resume"))
         self.assertEqual((run / "evaluation.json").read_bytes(), before["evaluation.json"])
 
     def test_says_that_the_evaluation_cannot_be_written_without_the_checkpoint(self):
@@ -167,8 +153,7 @@ class Reproduce(TablesTest):
         self.assertIn("is missing and cannot be written", told[0])
         self.assertIn(f"checkpoint-{ROUNDS}.safetensors", told[0])
         done = PROGRAM.run("run", self.recipes / "trial_fed_sep_i.toml", "--out", run, "--resume")
-        self.refused(done, str(run), "is over", f"checkpoint-{ROUNDS}.safetensors")
-        self.assertEqual(len(done.stderr.splitlines()), 1)
+        self.assert_one_line(done, 2, run, "is over", f"checkpoint-{ROUNDS}.safetensors")
         self.assertEqual(state(run), before)
 
     def test_resumes_an_unfinished_run_to_the_same_numbers(self):
@@ -328,9 +313,9 @@ class TensorBoard(TablesTest):
     def test_has_a_file_per_start_and_every_round_once(self):
         self.recipe("trial", "fed_avg")
         recipe, out = self.recipes / "trial_fed_avg.toml", self.folder / "run"
-        self.assertEqual(PROGRAM.run("run", recipe, "--out", out, "--rounds", 5).returncode, 0)
-        self.assertEqual(PROGRAM.run("run", recipe, "--out", out, "--resume").returncode, 0)
-        self.assertEqual(PROGRAM.run("run", recipe, "--out", out, "--resume").returncode, 0)  # plays nothing
+        self.assert_succeeds(PROGRAM.run("run", recipe, "--out", out, "--rounds", 5))
+        self.assert_succeeds(PROGRAM.run("run", recipe, "--out", out, "--resume"))
+        self.assert_succeeds(PROGRAM.run("run", recipe, "--out", out, "--resume"))  # plays nothing
         first, second = self.events(out)
         self.assertEqual(steps(first), list(range(1, 6)))
         self.assertEqual(steps(second), list(range(6, ROUNDS + 1)))
@@ -344,7 +329,7 @@ class TensorBoard(TablesTest):
             self.skipTest("there is no tensorboard")
         self.recipe("trial", "fed_avg")
         out = self.folder / "run"
-        self.assertEqual(PROGRAM.run("run", self.recipes / "trial_fed_avg.toml", "--out", out).returncode, 0)
+        self.assert_succeeds(PROGRAM.run("run", self.recipes / "trial_fed_avg.toml", "--out", out))
         read = EventAccumulator(str(out))
         read.Reload()
         log = self.lines(out / "log.jsonl")
@@ -358,8 +343,7 @@ class Describe(TablesTest):
     def test_has_the_columns_of_table_1(self):
         self.recipe("trial", "fed_avg")
         recipe = self.recipes / "trial_fed_avg.toml"
-        done = PROGRAM.run("data", "describe", recipe, "--json")
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.assert_succeeds(PROGRAM.run("data", "describe", recipe, "--json"))
         described = json.loads(done.stdout)
         self.assertEqual(described["train"]["clients"], 6)
         self.assertEqual(described["model_size"], 5 * 10 + 10)
@@ -368,7 +352,7 @@ class Describe(TablesTest):
             self.assertIn(word, text)
 
     def test_takes_names_and_refuses_unknown_ones(self):
-        self.assertEqual(PROGRAM.run("data", "describe", "synthetic").returncode, 0)
+        self.assert_succeeds(PROGRAM.run("data", "describe", "synthetic"))
         self.refused(PROGRAM.run("data", "describe", "sinthetic"), "sinthetic", "did you mean synthetic?")
         self.refused(PROGRAM.run("data", "describe", "no.toml"), "no.toml")
         environment = {k: v for k, v in os.environ.items() if k != "FEDEP_DATA"}
@@ -380,8 +364,7 @@ class Import(TablesTest):
     def test_cuts_a_recipes_data_for_other_runs(self):
         self.recipe("trial", "fed_avg")
         recipe = self.recipes / "trial_fed_avg.toml"
-        done = PROGRAM.run("data", "import", recipe, "--out", "shards", cwd=self.folder)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.assert_succeeds(PROGRAM.run("data", "import", recipe, "--out", "shards", cwd=self.folder))
         self.assertIn('name = "shards"', done.stdout)
         manifest = json.loads((self.folder / "shards" / "manifest.json").read_text())
         self.assertEqual(manifest["clients"], 6)
@@ -400,8 +383,7 @@ class Bench(TablesTest):
     def test_takes_the_precision_as_runs_do(self):
         self.recipe("trial", "fed_avg")
         recipe = self.recipes / "trial_fed_avg.toml"
-        done = PROGRAM.run("bench", "round", recipe, "--rounds", 1, "--precision", "float32")
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_succeeds(PROGRAM.run("bench", "round", recipe, "--rounds", 1, "--precision", "float32"))
         self.refused(PROGRAM.run("bench", "round", recipe, "--precision", "half"), "unknown precision half")
         self.refused(PROGRAM.run("bench", "round", recipe, "--device", "gpu"), "unknown device gpu")
 

@@ -14,47 +14,20 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from program import RECIPE, ROUNDS, Program, contents, scratch_folder, state
+from program import RECIPE, ROUNDS, FolderTest, Program, contents, state
 
 PROGRAM = None
 
 
-class CliTest(unittest.TestCase):
+class CliTest(FolderTest):
     def setUp(self):
-        scratch = scratch_folder()
-        self.addCleanup(scratch.cleanup)
-        self.folder = Path(scratch.name)
+        super().setUp()
         self.recipe = self.folder / "recipe.toml"
         self.recipe.write_text(RECIPE)
         self.out = self.folder / "run"
 
     def run_recipe(self, *extra, out=None, **options):
         return PROGRAM.run("run", self.recipe, "--out", out or self.out, *extra, **options)
-
-    def assert_succeeds(self, done):
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done
-
-    def assert_one_line(self, done, code, *words):
-        """The program's only words are one line, with all of these in it."""
-        self.assertEqual(done.returncode, code, done.stderr)
-        self.assertEqual(done.stdout, "")
-        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
-        self.assert_says(done.stderr, *words)
-
-    def assert_last_line(self, done, code, *words):
-        """As assert_one_line, but after lines on the run's progress."""
-        self.assertEqual(done.returncode, code, done.stderr)
-        self.assertEqual(done.stdout, "")
-        lines = done.stderr.splitlines()
-        self.assertEqual([line for line in lines if line.startswith("fedep: ")], lines[-1:], done.stderr)
-        self.assert_says(lines[-1], *words)
-
-    def assert_says(self, line, *words):
-        self.assertTrue(line.startswith("fedep: "), line)
-        self.assertLess(len(line), 400, line)
-        for word in words:
-            self.assertIn(str(word), line)
 
 
 class Usage(CliTest):

@@ -15,7 +15,7 @@ import sys
 import unittest
 from pathlib import Path
 
-from program import Program, contents, scratch_folder
+from program import FolderTest, Program, contents, scratch_folder
 
 PROGRAM = TUTORIAL = PYTHON = None
 SKIPPED = 77
@@ -54,11 +54,9 @@ def blocks(text):
         yield match[1], match[2], match[3]
 
 
-class OwnModelTest(unittest.TestCase):
+class OwnModelTest(FolderTest):
     def setUp(self):
-        scratch = scratch_folder()
-        self.addCleanup(scratch.cleanup)
-        self.folder = Path(scratch.name)
+        super().setUp()
         tools = self.folder / "bin"
         tools.mkdir()
         (tools / "fedep").symlink_to(PROGRAM.path)

@@ -18,9 +18,8 @@ import random
 import subprocess
 import sys
 import unittest
-from pathlib import Path
 
-from program import Program, log_lines, scratch_folder
+from program import FolderTest, Program, log_lines
 
 PROGRAM = METRIC_VALUES = None
 SKIPPED = 77
@@ -133,7 +132,7 @@ def peer(modules):
     return None
 
 
-class PeersTest(unittest.TestCase):
+class PeersTest(FolderTest):
     def ask(self, modules, script, *arguments, stdin=None):
         """What a Python with these modules prints, as JSON."""
         python = peer(modules)
@@ -142,8 +141,7 @@ class PeersTest(unittest.TestCase):
         done = subprocess.run(
             [python, "-c", script, *map(str, arguments)], input=stdin, capture_output=True, text=True, timeout=300
         )
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return json.loads(done.stdout)
+        return json.loads(self.assert_succeeds(done).stdout)
 
     def compare_metrics(self, kind, rows, width=0):
         text = "\n".join(" ".join(repr(x) for x in row) for row in rows) + "\n"
@@ -185,40 +183,37 @@ class PeersTest(unittest.TestCase):
                 rows.append([int(draw.random() < 0.1 + 0.7 * x) for x in p] + p)
             self.compare_metrics("tags", rows, tags)
 
-    def run_somewhere(self, folder):
-        recipe = Path(folder, "recipe.toml")
+    def make_run(self):
+        recipe, run = self.folder / "recipe.toml", self.folder / "run"
         recipe.write_text(RECIPE)
-        run = Path(folder, "run")
-        self.assertEqual(PROGRAM.run("run", recipe, "--out", run).returncode, 0)
+        self.assert_succeeds(PROGRAM.run("run", recipe, "--out", run))
         return run
 
     def test_tensorboard_reads_what_the_log_says(self):
-        with scratch_folder() as folder:
-            run = self.run_somewhere(folder)
-            events = self.ask("tensorboard", EVENTS, run)
-            rounds = [line for line in log_lines(run) if line["kind"] == "round"]
-            self.assertEqual(len(rounds), 7)
-            for name in ("accuracy", "nll", "ece", "brier"):
-                self.assertEqual([step for step, _ in events[name]], list(range(1, 8)))
-                for (_, value), line in zip(events[name], rounds, strict=True):
-                    self.assertAlmostEqual(value, line[name], delta=1e-6)
+        run = self.make_run()
+        events = self.ask("tensorboard", EVENTS, run)
+        rounds = [line for line in log_lines(run) if line["kind"] == "round"]
+        self.assertEqual(len(rounds), 7)
+        for name in ("accuracy", "nll", "ece", "brier"):
+            self.assertEqual([step for step, _ in events[name]], list(range(1, 8)))
+            for (_, value), line in zip(events[name], rounds, strict=True):
+                self.assertAlmostEqual(value, line[name], delta=1e-6)
 
     def test_safetensors_reads_checkpoints_and_exports(self):
-        with scratch_folder() as folder:
-            run = self.run_somewhere(folder)
-            checkpoint = self.ask("safetensors.numpy", SAFETENSORS, run / "checkpoint-7.safetensors")
-            self.assertEqual(checkpoint["metadata"]["round"], "7")
-            out = Path(folder, "exported")
-            self.assertEqual(PROGRAM.run("export", run, "--out", out).returncode, 0)
-            mean = self.ask("safetensors.numpy", SAFETENSORS, out / "mean.safetensors")
-            std = self.ask("safetensors.numpy", SAFETENSORS, out / "std.safetensors")
-            self.assertEqual(mean["weight"]["shape"], [5, 10])
-            for name in ("weight", "bias"):
-                self.assertEqual(mean[name]["dtype"], "float32")
-                eta, precision = checkpoint[f"eta.{name}"]["values"], checkpoint[f"lambda.{name}"]["values"]
-                for m, s, e, p in zip(mean[name]["values"], std[name]["values"], eta, precision, strict=True):
-                    self.assertAlmostEqual(m, e / p, delta=1e-6 * (1 + abs(m)))
-                    self.assertAlmostEqual(s, 1 / math.sqrt(p), delta=1e-6 * (1 + s))
+        run = self.make_run()
+        checkpoint = self.ask("safetensors.numpy", SAFETENSORS, run / "checkpoint-7.safetensors")
+        self.assertEqual(checkpoint["metadata"]["round"], "7")
+        out = self.folder / "exported"
+        self.assert_succeeds(PROGRAM.run("export", run, "--out", out))
+        mean = self.ask("safetensors.numpy", SAFETENSORS, out / "mean.safetensors")
+        std = self.ask("safetensors.numpy", SAFETENSORS, out / "std.safetensors")
+        self.assertEqual(mean["weight"]["shape"], [5, 10])
+        for name in ("weight", "bias"):
+            self.assertEqual(mean[name]["dtype"], "float32")
+            eta, precision = checkpoint[f"eta.{name}"]["values"], checkpoint[f"lambda.{name}"]["values"]
+            for m, s, e, p in zip(mean[name]["values"], std[name]["values"], eta, precision, strict=True):
+                self.assertAlmostEqual(m, e / p, delta=1e-6 * (1 + abs(m)))
+                self.assertAlmostEqual(s, 1 / math.sqrt(p), delta=1e-6 * (1 + s))
 
 
 if __name__ == "__main__":

@@ -11,9 +11,8 @@ import shutil
 import struct
 import sys
 import unittest
-from pathlib import Path
 
-from program import Program, scratch_folder, state
+from program import FolderTest, Program, state
 
 PROGRAM = None
 
@@ -72,11 +71,9 @@ def idx(values, *dimensions):
     return struct.pack(f">BBBB{len(dimensions)}I", 0, 0, 8, len(dimensions), *dimensions) + bytes(values)
 
 
-class PosteriorTest(unittest.TestCase):
+class PosteriorTest(FolderTest):
     def setUp(self):
-        scratch = scratch_folder()
-        self.addCleanup(scratch.cleanup)
-        self.folder = Path(scratch.name)
+        super().setUp()
         self.place = self.folder / "run"
 
     def make_run(self, recipe=TABLE, *options):
@@ -88,18 +85,16 @@ class PosteriorTest(unittest.TestCase):
             lines.append(f"{'AB'[i % 2]},{grade},{x:.3f},{draw.gauss(5, 2):.3f}")
         (self.folder / "wards.csv").write_text("\n".join(lines) + "\n")
         (self.folder / "recipe.toml").write_text(recipe)
-        done = PROGRAM.run("run", self.folder / "recipe.toml", "--data", self.folder, "--out", self.place, *options)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        where = ("--data", self.folder, "--out", self.place)
+        self.assert_succeeds(PROGRAM.run("run", self.folder / "recipe.toml", *where, *options))
 
-    def do(self, command, *arguments, code=0, run=None):
-        done = PROGRAM.run(command, run or self.place, *arguments)
-        self.assertEqual(done.returncode, code, done.stderr)
-        return done
+    def do(self, command, *arguments, run=None):
+        return self.assert_succeeds(PROGRAM.run(command, run or self.place, *arguments))
 
     def refused(self, command, *arguments, run=None):
-        error = self.do(command, *arguments, code=2, run=run).stderr
-        self.assertEqual(error.count("\n"), 1, error)
-        return error
+        done = PROGRAM.run(command, run or self.place, *arguments)
+        self.assert_one_line(done, 2)
+        return done.stderr
 
     def test_evaluate_prints_and_keeps_scores(self):
         self.make_run()

@@ -1,9 +1,15 @@
-"""The fedep program as tests run it: what it printed, how it ended, and what is in a run directory."""
+"""The fedep program as tests run it: what it printed, how it ended, and what is in a run directory.
+
+    class Reports(FolderTest):
+        def test_of_nothing_are_refused(self):
+            self.assert_one_line(PROGRAM.run("report", cwd=self.folder), 2, "must be named")
+"""
 
 import json
 import os
 import subprocess
 import tempfile
+import unittest
 from pathlib import Path
 
 RECIPE = """
@@ -31,6 +37,14 @@ every = 2
 every = 3
 """
 ROUNDS = 12
+# Data with labels, whose runs end with an evaluation.json; the rest of a recipe goes behind it.
+LABELLED = """
+[data]
+name = "synthetic"
+clients = 6
+dimension = 5
+examples = 30
+"""
 
 
 class Program:
@@ -58,9 +72,46 @@ def scratch_folder():
     return tempfile.TemporaryDirectory(prefix="fedep-test-", dir=memory if os.access(memory, os.W_OK) else None)
 
 
+class FolderTest(unittest.TestCase):
+    """Has a folder of its own, and looks at how a program ended."""
+
+    def setUp(self):
+        scratch = scratch_folder()
+        self.addCleanup(scratch.cleanup)
+        self.folder = Path(scratch.name)
+
+    def assert_succeeds(self, done):
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def assert_one_line(self, done, code, *words):
+        """The program's only words are one line, with all of these in it."""
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assert_last_line(done, code, *words)
+
+    def assert_last_line(self, done, code, *words):
+        """As assert_one_line, but after lines on the run's progress."""
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertEqual(done.stdout, "")
+        lines = done.stderr.splitlines()
+        self.assertEqual([line for line in lines if line.startswith("fedep: ")], lines[-1:], done.stderr)
+        self.assert_says(lines[-1], *words)
+
+    def assert_says(self, line, *words):
+        self.assertTrue(line.startswith("fedep: "), line)
+        self.assertLess(len(line), 400, line)
+        for word in words:
+            self.assertIn(str(word), line)
+
+
+def json_lines(file):
+    """What the lines of a log or of a file of results say."""
+    return [json.loads(line) for line in Path(file).read_text().splitlines()]
+
+
 def log_lines(run):
     """The log without what may differ between two equal runs: seconds, the machine and the threads used of it."""
-    lines = [json.loads(line) for line in (Path(run) / "log.jsonl").read_text().splitlines()]
+    lines = json_lines(Path(run) / "log.jsonl")
     return [{key: value for key, value in line.items() if key not in ("seconds", "machine", "device")} for line in lines]
 
 

@@ -14,7 +14,7 @@ import time
 import unittest
 from pathlib import Path
 
-from program import RECIPE, Program, scratch_folder
+from program import RECIPE, FolderTest, Program, json_lines
 
 PROGRAM = None
 SYNTHETIC = """
@@ -52,28 +52,21 @@ def data_of(page):
     return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)[1])
 
 
-class ReportTest(unittest.TestCase):
+class ReportTest(FolderTest):
     def setUp(self):
-        scratch = scratch_folder()
-        self.addCleanup(scratch.cleanup)
-        self.folder = Path(scratch.name)
+        super().setUp()
         (self.folder / "synthetic.toml").write_text(SYNTHETIC)
         (self.folder / "toy.toml").write_text(RECIPE)
 
     def play(self, name, recipe="synthetic.toml", *options):
-        done = PROGRAM.run("run", recipe, "--out", name, *options, cwd=self.folder)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_succeeds(PROGRAM.run("run", recipe, "--out", name, *options, cwd=self.folder))
         return self.folder / name
 
     def report(self, *arguments):
         return PROGRAM.run("report", *arguments, cwd=self.folder)
 
     def refused(self, done, *words):
-        self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertEqual(done.stdout, "")
-        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
-        for word in words:
-            self.assertIn(word, done.stderr)
+        self.assert_one_line(done, 2, *words)
 
 
 class Page(ReportTest):
@@ -90,10 +83,10 @@ class Page(ReportTest):
 
     def test_has_what_the_log_the_checkpoint_and_the_evaluation_say(self):
         run = self.play("a")
-        self.assertEqual(self.report("a", "--out", "deep/page.html").returncode, 0)
+        self.assert_succeeds(self.report("a", "--out", "deep/page.html"))
         data = data_of(self.folder / "deep" / "page.html")
         shown = data["runs"][0]
-        lines = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+        lines = json_lines(run / "log.jsonl")
         accuracy = [line["accuracy"] for line in lines if line["kind"] == "round"]
         self.assertEqual(len(shown["curves"]["accuracy"]), 15)
         for value, logged in zip(shown["curves"]["accuracy"], accuracy):
@@ -123,8 +116,7 @@ class Page(ReportTest):
 
     def test_treats_names_as_text(self):
         run = self.play("a").rename(self.folder / "<b>'\"&")
-        done = self.report(run, "--out", "page.html")
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_succeeds(self.report(run, "--out", "page.html"))
         text = (self.folder / "page.html").read_text()
         self.assertNotIn("<b>'", text)
         self.assertEqual(text.count("</script>"), 2)
@@ -134,8 +126,7 @@ class Page(ReportTest):
         line = {"table": "table2", "row": "fed_avg", "seed": 1, "rounds": 1500, "metrics": {"accuracy_1000": 0.45},
                 "seconds": 1, "device": "", "date": "", "version": ""}  # fmt: skip
         (self.folder / "results.jsonl").write_text(json.dumps(line) + "\n")
-        done = self.report("--results", "results.jsonl")
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_succeeds(self.report("--results", "results.jsonl"))
         table = data_of(self.folder / "report.html")["tables"][0]
         self.assertEqual(table["columns"], ["row", "measure", "paper", "ours", "difference", "runs"])
         self.assertIn(["FedAvg", "accuracy by 1000R, %", "44.7 ± 0.2", "45.0", "+0.3", "1 seed, 1500 rounds; 1.0 s"], table["rows"])
@@ -143,8 +134,7 @@ class Page(ReportTest):
     def test_comes_with_a_reproduced_table(self):
         (self.folder / "recipe").mkdir()
         (self.folder / "recipe" / "table2_fed_avg.toml").write_text('table = "table2"\nrow = "fed_avg"\n' + SYNTHETIC)
-        done = PROGRAM.run("reproduce", "table2", "--report", "page.html", cwd=self.folder)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_succeeds(PROGRAM.run("reproduce", "table2", "--report", "page.html", cwd=self.folder))
         data = data_of(self.folder / "page.html")
         self.assertEqual([run["name"] for run in data["runs"]], ["fed_avg-seed3"])
         titles = [table["title"] for table in data["tables"]]
@@ -154,7 +144,7 @@ class Page(ReportTest):
 
     def test_of_a_toy_run_has_its_distance(self):
         self.play("toy", "toy.toml")
-        self.assertEqual(self.report("toy").returncode, 0)
+        self.assert_succeeds(self.report("toy"))
         data = data_of(self.folder / "report.html")
         self.assertEqual(data["metrics"][0]["name"], "distance")
         self.assertIsNone(data["runs"][0]["reliability"])
@@ -164,8 +154,7 @@ class Pictures(ReportTest):
     def test_are_one_per_score_with_mean_and_band(self):
         for seed in (1, 2):
             self.play(f"sep-seed{seed}", "synthetic.toml", "--seed", seed)
-        done = self.report("sep-seed1", "sep-seed2", "--figure", "figure/two", "--window", "5")
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.assert_succeeds(self.report("sep-seed1", "sep-seed2", "--figure", "figure/two", "--window", "5"))
         files = done.stdout.splitlines()
         self.assertIn("figure/two-accuracy.svg", files)
         self.assertIn("figure/two-nll.svg", files)
@@ -199,7 +188,7 @@ class BadInput(ReportTest):
         text = (run / "log.jsonl").read_text()
         (run / "log.jsonl").write_text(text[: len(text) // 2])
         os.utime(run / "log.jsonl", (0, 0))
-        self.assertEqual(self.report("a").returncode, 0)
+        self.assert_succeeds(self.report("a"))
         shown = data_of(self.folder / "report.html")["runs"][0]
         self.assertGreater(shown["played"], 0)
         self.assertLess(shown["played"], 15)
@@ -212,15 +201,14 @@ class BadInput(ReportTest):
         run = self.play("a")
         lines = (run / "log.jsonl").read_text().splitlines(keepends=True)
         (run / "log.jsonl").write_text("".join(lines[:8]))
-        self.assertEqual(self.report("a").returncode, 0)
+        self.assert_succeeds(self.report("a"))
         shown = data_of(self.folder / "report.html")["runs"][0]
         self.assertEqual((shown["status"], shown["played"], shown["rounds"]), ("running", 7, 15))
 
     def test_what_cannot_be_shown_is_named_beside_what_can(self):
         self.play("a")
         (self.folder / "empty").mkdir()
-        done = self.report("a", "empty")
-        self.assertEqual(done.returncode, 0)
+        done = self.assert_succeeds(self.report("a", "empty"))
         self.assertIn("not shown: empty: must be a run directory", done.stderr)
         data = data_of(self.folder / "report.html")
         self.assertEqual(len(data["runs"]), 1)
@@ -235,9 +223,7 @@ class BadInput(ReportTest):
 
     def test_a_place_where_nothing_can_be_written(self):
         self.play("a")
-        done = self.report("a", "--out", "toy.toml/page.html")
-        self.assertEqual(done.returncode, 1, done.stderr)
-        self.assertIn("toy.toml/page.html", done.stderr)
+        self.assert_last_line(self.report("a", "--out", "toy.toml/page.html"), 1, "toy.toml/page.html")
 
 
 class Watch(ReportTest):
@@ -246,7 +232,7 @@ class Watch(ReportTest):
         probe = PROGRAM.run("run", "synthetic.toml", "--out", "probe", "--rounds", "1", "--watch", "0", cwd=self.folder)
         if "needs a build with cpp-httplib" in probe.stderr:
             self.skipTest("built without cpp-httplib")
-        self.assertEqual(probe.returncode, 0, probe.stderr)
+        self.assert_succeeds(probe)
 
     def start(self, rounds="100000"):
         """A run that goes on until it is stopped; gives it and its port."""

@@ -11,16 +11,10 @@ import time
 import unittest
 from pathlib import Path
 
-from program import RECIPE, ROUNDS, Program, contents, log_lines, scratch_folder
+from program import LABELLED, RECIPE, ROUNDS, FolderTest, Program, contents, log_lines
 
 PROGRAM = LIBRARY = None
-# Data with labels, whose runs end with an evaluation.json.
-LABELS = """
-[data]
-name = "synthetic"
-clients = 6
-dimension = 5
-examples = 30
+LABELS = LABELLED + """
 [client]
 batch = 10
 [server]
@@ -47,11 +41,9 @@ def at_call(call, number):
     }
 
 
-class RunTest(unittest.TestCase):
+class RunTest(FolderTest):
     def setUp(self):
-        scratch = scratch_folder()
-        self.addCleanup(scratch.cleanup)
-        self.folder = Path(scratch.name)
+        super().setUp()
         self.recipe = self.folder / "recipe.toml"
         self.recipe.write_text(RECIPE)
         self.runs = 0
@@ -81,14 +73,11 @@ class RunTest(unittest.TestCase):
     def finish(self, out, *settings):
         """Resumes, or starts again where nothing had begun; gives what it printed."""
         extra = ["--resume"] if (out / "recipe.toml").exists() else []
-        done = self.play(out, *settings, extra=extra)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return done.stdout
+        return self.assert_succeeds(self.play(out, *settings, extra=extra)).stdout
 
     def uninterrupted(self, *settings):
         out = self.new_run()
-        done = self.play(out, *settings)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.assert_succeeds(self.play(out, *settings))
         return contents(out), done.stdout
 
     def assert_ends_like(self, expected, out, *settings):
@@ -105,8 +94,7 @@ class RunTest(unittest.TestCase):
 class Kill(RunTest):
     def calls(self, *settings):
         count = self.folder / "calls"
-        done = self.play(self.new_run(), *settings, env={**at_call(0, 0), "SIGNAL_LOG": str(count)})
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_succeeds(self.play(self.new_run(), *settings, env={**at_call(0, 0), "SIGNAL_LOG": str(count)}))
         return int(count.read_text())
 
     def check_kills(self, settings, first, stride):
@@ -139,7 +127,7 @@ class Kill(RunTest):
             while killed.returncode == -signal.SIGKILL and kills < 2 * ROUNDS:
                 killed = self.play(out, *settings, extra=["--resume"], env=at_call(60, signal.SIGKILL))
                 kills += 1
-            self.assertEqual(killed.returncode, 0, killed.stderr)
+            self.assert_succeeds(killed)
             self.assertGreater(kills, 4)
             self.assert_ends_like(expected, out, *settings)
 
@@ -227,8 +215,8 @@ class Repeat(RunTest):
 
     def test_with_another_seed_gives_others(self):
         one, other = self.new_run(), self.new_run()
-        self.assertEqual(self.play(one).returncode, 0)
-        self.assertEqual(self.play(other, extra=["--seed", 8]).returncode, 0)
+        self.assert_succeeds(self.play(one))
+        self.assert_succeeds(self.play(other, extra=["--seed", 8]))
         self.assertNotEqual(log_lines(one)[1:], log_lines(other)[1:])
         name = f"checkpoint-{ROUNDS}.safetensors"
         self.assertNotEqual((one / name).read_bytes(), (other / name).read_bytes())
@@ -247,7 +235,7 @@ class Longer(RunTest):
         for rounds in (3, 4, 5, 11):  # in the first phase, at its end, in the second
             with self.subTest(rounds=rounds):
                 out = self.new_run()
-                self.assertEqual(self.play(out, extra=["--rounds", rounds]).returncode, 0)
+                self.assert_succeeds(self.play(out, extra=["--rounds", rounds]))
                 self.assertEqual(log_lines(out)[-1], {"kind": "end", "rounds": rounds})
                 self.assert_ends_like_rounds(expected, out)
 

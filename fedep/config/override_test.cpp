@@ -5,6 +5,7 @@
 
 #include "fedep/config/read_recipe.h"
 #include "fedep/message/error.h"
+#include "fedep/message/test_folder.h"
 
 namespace fedep {
 namespace {
@@ -37,12 +38,7 @@ Recipe with(const std::vector<std::string>& overrides) {
 }
 
 std::string refusal(const std::string& change) {
-  try {
-    (void)with({change});
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "accepted";
+  return message_of<InputError>([&] { (void)with({change}); });
 }
 
 TEST(Override, ChangesWhatItNamesAndNothingElse) {

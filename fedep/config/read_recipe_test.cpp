@@ -1,7 +1,6 @@
 #include "fedep/config/read_recipe.h"
 
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -10,6 +9,7 @@
 #include "fedep/algorithm/algorithm.h"
 #include "fedep/config/write_recipe.h"
 #include "fedep/message/error.h"
+#include "fedep/message/test_folder.h"
 
 namespace fedep {
 namespace {
@@ -63,12 +63,7 @@ std::string with(const std::string& lines) {
 }
 
 std::string refusal(const std::string& text, const std::vector<std::string>& overrides = {}) {
-  try {
-    (void)parse_recipe(text, "recipe.toml", overrides);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "accepted";
+  return message_of<InputError>([&] { (void)parse_recipe(text, "recipe.toml", overrides); });
 }
 
 TEST(ReadRecipe, ReadsTheDesignsSample) {
@@ -254,27 +249,17 @@ TEST(ReadRecipe, StartsTheFactorsOptimizerFromTheServers) {
 }
 
 TEST(ReadRecipe, ReadsAFile) {
-  const auto file = std::filesystem::path(testing::TempDir()) / "read_recipe_test.toml";
-  std::ofstream(file) << kSample;
+  const TemporaryFolder folder;
+  const auto file = folder.write("recipe.toml", kSample);
   EXPECT_EQ(read_recipe(file, {"seed=5"}), parse_recipe(kSample, "", {"seed=5"}));
-  std::ofstream(file) << "seed = 1\nsead = 2\n";
-  try {
-    (void)read_recipe(file);
-    FAIL() << "accepted";
-  } catch (const InputError& error) {
-    EXPECT_EQ(error.what(), file.string() + ":2: sead is not a setting; did you mean seed?");
-  }
-  std::filesystem::remove(file);
+  folder.write("recipe.toml", "seed = 1\nsead = 2\n");
+  EXPECT_EQ(message_of<InputError>([&] { (void)read_recipe(file); }),
+            file.string() + ":2: sead is not a setting; did you mean seed?");
 }
 
 TEST(ReadRecipe, SaysWhyAFileCannotBeRead) {
-  const auto why = [](const std::filesystem::path& file) -> std::string {
-    try {
-      (void)read_recipe(file);
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "accepted";
+  const auto why = [](const std::filesystem::path& file) {
+    return message_of<InputError>([&] { (void)read_recipe(file); });
   };
   EXPECT_EQ(why("no/such.toml"), "no/such.toml: cannot be read, No such file or directory");
   EXPECT_EQ(why("."), ".: cannot be read, it is a directory");

@@ -1,7 +1,6 @@
 #include "fedep/data/delimited.h"
 
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -9,6 +8,7 @@
 #include <zlib.h>
 
 #include "fedep/message/error.h"
+#include "fedep/message/test_folder.h"
 
 namespace fedep {
 namespace {
@@ -26,19 +26,7 @@ std::string quoted(const std::string& field) {
 }
 
 std::string error_of(std::string_view text, const DelimitedFormat& format = kCsv) {
-  try {
-    parse_delimited(text, format, "test.csv");
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
-}
-
-std::filesystem::path temporary(const std::string& name) {
-  const std::string test = testing::UnitTest::GetInstance()->current_test_info()->name();
-  const auto folder = std::filesystem::path(testing::TempDir()) / ("delimited_" + test);
-  std::filesystem::create_directories(folder);
-  return folder / name;
+  return message_of<InputError>([&] { parse_delimited(text, format, "test.csv"); });
 }
 
 TEST(Delimited, QuotingIsUndoneByReading) {
@@ -109,23 +97,25 @@ TEST(Delimited, ABadFileIsRefused) {
 
 TEST(Delimited, AFileReadsTheSamePackedAndPlain) {
   const std::string text = "a,b\n1,\"x\ny\"\n";
-  std::ofstream(temporary("plain.csv")) << text;
-  gzFile packed = gzopen(temporary("packed.csv.gz").c_str(), "wb");
+  const TemporaryFolder folder;
+  const auto packed_file = folder.path() / "packed.csv.gz";
+  gzFile packed = gzopen(packed_file.c_str(), "wb");
   gzwrite(packed, text.data(), unsigned(text.size()));
   gzclose(packed);
-  const DelimitedTable plain = read_delimited(temporary("plain.csv"), kCsv);
+  const DelimitedTable plain = read_delimited(folder.write("plain.csv", text), kCsv);
   EXPECT_EQ(plain.rows, (Rows{{"1", "x\ny"}}));
-  EXPECT_EQ(read_delimited(temporary("packed.csv.gz"), kCsv).rows, plain.rows);
+  EXPECT_EQ(read_delimited(packed_file, kCsv).rows, plain.rows);
 }
 
 TEST(Delimited, ACutOffPackedFileAndAMissingOneAreRefused) {
-  const auto file = temporary("cut.csv.gz");
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "cut.csv.gz";
   gzFile packed = gzopen(file.c_str(), "wb");
   for (int i = 0; i < 1000; ++i) gzprintf(packed, "%d,%d\n", i, i * i);
   gzclose(packed);
   std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
   EXPECT_THROW(read_delimited(file, kCsv), InputError);
-  EXPECT_THROW(read_delimited(temporary("none.csv"), kCsv), InputError);
+  EXPECT_THROW(read_delimited(folder.path() / "none.csv", kCsv), InputError);
 }
 
 TEST(Delimited, TheNameSaysTheFormat) {

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "fedep/data/holdout.h"
+#include "fedep/data/test_batches.h"
 #include "fedep/data/test_files.h"
 #include "fedep/message/error.h"
 
@@ -74,17 +75,14 @@ TEST(Eicu, TheDemoHasItsCounts) {
   EXPECT_EQ(data->clients().size(), 186u);
   EXPECT_EQ(data->info().skipped_records, 28u) << "stays without an outcome";
   std::size_t train = 0, died = 0;
-  Batch batch;
   for (std::size_t k = 0; k < 186; ++k) {
-    std::vector<std::uint32_t> examples(data->clients()[k].second);
-    std::iota(examples.begin(), examples.end(), 0u);
-    data->train_batch(k, examples, nullptr, batch);
+    const Batch batch = training_batch(*data, k);
     for (const float x : batch.dense) EXPECT_TRUE(std::isfinite(x) && std::abs(x) < 40.f) << x;
     died += std::size_t(std::accumulate(batch.labels.begin(), batch.labels.end(), 0));
     train += batch.size;
   }
-  data->test_batch(0, data->test_size(), batch);
-  died += std::size_t(std::accumulate(batch.labels.begin(), batch.labels.end(), 0));
+  const Batch test = test_batch(*data);
+  died += std::size_t(std::accumulate(test.labels.begin(), test.labels.end(), 0));
   EXPECT_EQ(train + data->test_size(), 2492u);
   EXPECT_EQ(died, 212u) << "hospitaldischargestatus Expired";
   EXPECT_NEAR(double(data->test_size()), 2492 * 0.2, 40);

@@ -1,28 +1,13 @@
 #include "fedep/data/emnist62.h"
 
-#include <numeric>
-
 #include <gtest/gtest.h>
 
 #include "fedep/data/emnist_test_files.h"
+#include "fedep/data/test_batches.h"
 #include "fedep/message/error.h"
 
 namespace fedep {
 namespace {
-
-Batch whole_client(const Dataset& data, std::size_t client) {
-  std::vector<std::uint32_t> all(data.clients()[client].second);
-  std::iota(all.begin(), all.end(), 0u);
-  Batch batch;
-  data.train_batch(client, all, nullptr, batch);
-  return batch;
-}
-
-Batch whole_test(const Dataset& data) {
-  Batch batch;
-  data.test_batch(0, data.test_size(), batch);
-  return batch;
-}
 
 using Writer = void (*)(const TemporaryFolder&, const TestImages&);
 
@@ -40,8 +25,8 @@ TEST(Emnist62, EveryLayoutGivesTheSameData) {
     EXPECT_EQ(data->test_clients(), expected->test_clients());
     EXPECT_EQ(data->info().skipped_records, 0u);
     for (std::size_t c = 0; c < 3; ++c)
-      EXPECT_EQ(whole_client(*data, c), whole_client(*expected, c));
-    EXPECT_EQ(whole_test(*data), whole_test(*expected));
+      EXPECT_EQ(training_batch(*data, c), training_batch(*expected, c));
+    EXPECT_EQ(test_batch(*data), test_batch(*expected));
   }
 }
 
@@ -50,7 +35,7 @@ TEST(Emnist62, PixelsAndLabelsComeBackAsTheyWere) {
   const TemporaryFolder folder;
   write_sqlite(folder, images);
   const auto data = open_emnist62({}, 1, folder.path());
-  const Batch batch = whole_client(*data, 1);  // client b
+  const Batch batch = training_batch(*data, 1);  // client b
   std::size_t row = 0;
   for (const TestImage& image : images) {
     if (image.client != "b" || image.test) continue;

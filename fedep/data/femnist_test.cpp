@@ -6,6 +6,7 @@
 
 #include "fedep/data/emnist_test_files.h"
 #include "fedep/data/image_dataset.h"
+#include "fedep/data/test_batches.h"
 #include "fedep/message/error.h"
 
 namespace fedep {
@@ -136,8 +137,7 @@ TEST(Femnist, TheRealDataHaveThePublishedCounts) {
   EXPECT_EQ(data->info().features, (std::vector<std::int64_t>{28, 28, 1}));
 
   // Biased towards digits; background is 1.0 and fills most of an image.
-  Batch batch;
-  data->test_batch(0, data->test_size(), batch);
+  const Batch batch = test_batch(*data);
   std::size_t digits = 0;
   double corner = 0;
   for (std::size_t i = 0; i < batch.size; ++i) {

@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "fedep/data/test_batches.h"
 #include "fedep/data/test_files.h"
 #include "fedep/message/error.h"
 
@@ -80,18 +81,15 @@ TEST(HeartDisease, TheRealFilesHaveTheirCounts) {
   EXPECT_EQ(data->info().feature_names.size(), 18u);
 
   std::map<std::string, std::size_t> rows, sick;
-  Batch batch;
   for (std::size_t k = 0; k < 4; ++k) {
-    std::vector<std::uint32_t> examples(data->clients()[k].second);
-    std::iota(examples.begin(), examples.end(), 0u);
-    data->train_batch(k, examples, nullptr, batch);
+    const Batch batch = training_batch(*data, k);
     for (const float x : batch.dense) EXPECT_LT(std::abs(x), 15.f);
     sick[data->clients()[k].first] +=
         std::size_t(std::accumulate(batch.labels.begin(), batch.labels.end(), 0));
   }
-  data->test_batch(0, data->test_size(), batch);
-  for (std::size_t i = 0; i < batch.size; ++i) {
-    sick[data->test_clients()[data->test_client(i)]] += std::size_t(batch.labels[i]);
+  const Batch test = test_batch(*data);
+  for (std::size_t i = 0; i < test.size; ++i) {
+    sick[data->test_clients()[data->test_client(i)]] += std::size_t(test.labels[i]);
   }
   // Diagnoses above 0, counted in the files by hand.
   EXPECT_EQ(sick["cleveland"], 139u);

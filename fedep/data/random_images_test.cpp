@@ -2,32 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <optional>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "fedep/data/test_batches.h"
 #include "fedep/message/error.h"
 
 namespace fedep {
 namespace {
 
 constexpr std::size_t kPixels = 32 * 32 * 3;
-
-Batch training(const Dataset& data, std::size_t client) {
-  std::vector<std::uint32_t> examples(data.clients()[client].second);
-  std::iota(examples.begin(), examples.end(), 0u);
-  Batch out;
-  data.train_batch(client, examples, nullptr, out);
-  return out;
-}
-
-Batch testing(const Dataset& data) {
-  Batch out;
-  data.test_batch(0, data.test_size(), out);
-  return out;
-}
 
 // Whether each image of `part` is at the same place in `whole`.
 void expect_begins_with(const Batch& whole, const Batch& part) {
@@ -39,9 +25,9 @@ void expect_begins_with(const Batch& whole, const Batch& part) {
 TEST(RandomImages, ASeedRepeatsAndAnotherDiffers) {
   const DataSettings settings{.clients = 3, .examples = 10};
   const auto one = open_random_images(settings, 1), again = open_random_images(settings, 1);
-  EXPECT_EQ(training(*one, 2), training(*again, 2));
-  EXPECT_EQ(testing(*one), testing(*again));
-  EXPECT_NE(training(*one, 2), training(*open_random_images(settings, 2), 2));
+  EXPECT_EQ(training_batch(*one, 2), training_batch(*again, 2));
+  EXPECT_EQ(test_batch(*one), test_batch(*again));
+  EXPECT_NE(training_batch(*one, 2), training_batch(*open_random_images(settings, 2), 2));
 }
 
 TEST(RandomImages, MoreClientsOrExamplesLeaveTheFirstAsTheyAre) {
@@ -49,19 +35,19 @@ TEST(RandomImages, MoreClientsOrExamplesLeaveTheFirstAsTheyAre) {
   const auto many = open_random_images({.clients = 8, .examples = 5}, 1);
   const auto more = open_random_images({.clients = 3, .examples = 20}, 1);
   for (std::size_t k = 0; k < 3; ++k) {
-    EXPECT_EQ(training(*few, k), training(*many, k));
-    expect_begins_with(training(*more, k), training(*few, k));
+    EXPECT_EQ(training_batch(*few, k), training_batch(*many, k));
+    expect_begins_with(training_batch(*more, k), training_batch(*few, k));
   }
-  expect_begins_with(testing(*many), testing(*few));
+  expect_begins_with(test_batch(*many), test_batch(*few));
 }
 
 TEST(RandomImages, ClientsAndPartsHaveImagesOfTheirOwn) {
   const auto data = open_random_images({.clients = 2, .examples = 10, .test_fraction = 1}, 1);
-  EXPECT_NE(training(*data, 0).dense, training(*data, 1).dense);
+  EXPECT_NE(training_batch(*data, 0).dense, training_batch(*data, 1).dense);
   Batch test;
   data->test_batch(0, 10, test);
   EXPECT_EQ(data->test_client(9), 0u) << "the first ten are client 0's";
-  EXPECT_NE(training(*data, 0).dense, test.dense);
+  EXPECT_NE(training_batch(*data, 0).dense, test.dense);
 }
 
 TEST(RandomImages, TheSpeedJobHasAsManyImagesAsCifar10) {
@@ -80,7 +66,7 @@ TEST(RandomImages, LabelsAreEquallyFrequentAndMixedWithinAClient) {
   std::vector<int> seen(kRandomImageClasses, 0);
   for (std::size_t k = 0; k < 20; ++k) {
     std::vector<int> own(kRandomImageClasses, 0);
-    for (const std::int32_t label : training(*data, k).labels) ++own.at(std::size_t(label));
+    for (const std::int32_t label : training_batch(*data, k).labels) ++own.at(std::size_t(label));
     for (std::size_t c = 0; c < own.size(); ++c) {
       EXPECT_GT(own[c], 0) << "client " << k;  // 25 ± 4.7
       seen[c] += own[c];
@@ -92,7 +78,7 @@ TEST(RandomImages, LabelsAreEquallyFrequentAndMixedWithinAClient) {
 // pixel - picture is uniform on 0, 1/255, ..., 127/255: mean 63.5, variance (128² - 1) / 12.
 TEST(RandomImages, WithinALabelAPixelIsUniformOver128Bytes) {
   const auto data = open_random_images({.clients = 1, .examples = 5000, .test_fraction = 0}, 1);
-  const Batch batch = training(*data, 0);
+  const Batch batch = training_batch(*data, 0);
   for (const std::size_t place : {0u, 1000u, 3071u}) {
     double count = 0, sum = 0, squares = 0, least = 255, most = 0;
     for (std::size_t i = 0; i < batch.size; ++i) {
@@ -117,14 +103,14 @@ TEST(RandomImages, TheNearestMeanOfTheTrainingImagesNamesATestImage) {
   std::vector<std::vector<double>> mean(kRandomImageClasses, std::vector<double>(kPixels, 0.0));
   std::vector<double> count(kRandomImageClasses, 0.0);
   for (std::size_t k = 0; k < 2; ++k) {
-    const Batch batch = training(*data, k);
+    const Batch batch = training_batch(*data, k);
     for (std::size_t i = 0; i < batch.size; ++i) {
       const auto label = std::size_t(batch.labels[i]);
       ++count[label];
       for (std::size_t j = 0; j < kPixels; ++j) mean[label][j] += batch.dense[i * kPixels + j];
     }
   }
-  const Batch test = testing(*data);
+  const Batch test = test_batch(*data);
   std::size_t right = 0;
   for (std::size_t i = 0; i < test.size; ++i) {
     std::vector<double> distance(kRandomImageClasses, 0.0);
@@ -146,7 +132,7 @@ TEST(RandomImages, TheBytesAreThereForAGpu) {
   ASSERT_TRUE(raw);
   ASSERT_EQ(raw->pixels.size(), 12 * kPixels);
   EXPECT_FALSE(raw->crop) << "whole images";
-  const Batch batch = training(*data, 2);
+  const Batch batch = training_batch(*data, 2);
   for (std::size_t i = 0; i < 4; ++i) {
     const std::size_t image = raw->clients[2][i];
     EXPECT_EQ(raw->labels[image], batch.labels[i]);
@@ -160,7 +146,7 @@ TEST(RandomImages, CanBeGivenOutAnewAndCut) {
   const DataSettings settings{
       .partition = "dirichlet", .clients = 10, .examples = 40, .concentration = 0.01};
   const auto data = open_random_images(settings, 1);
-  const Batch own = training(*data, 0);
+  const Batch own = training_batch(*data, 0);
   std::vector<std::int32_t> labels = own.labels;
   std::sort(labels.begin(), labels.end());
   labels.erase(std::unique(labels.begin(), labels.end()), labels.end());

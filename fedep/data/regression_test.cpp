@@ -1,12 +1,12 @@
 #include "fedep/data/regression.h"
 
 #include <cmath>
-#include <numeric>
 #include <vector>
 
 #include <gtest/gtest.h>
 #include <Eigen/Dense>
 
+#include "fedep/data/test_batches.h"
 #include "fedep/message/error.h"
 
 namespace fedep {
@@ -18,10 +18,7 @@ struct Rows {
 };
 
 Rows training(const Dataset& data, std::size_t client) {
-  std::vector<std::uint32_t> examples(data.clients()[client].second);
-  std::iota(examples.begin(), examples.end(), 0u);
-  Batch batch;
-  data.train_batch(client, examples, nullptr, batch);
+  const Batch batch = training_batch(data, client);
   const auto d = Eigen::Index(data.info().feature_count());
   Rows out{Eigen::MatrixXd(Eigen::Index(batch.size), d), Eigen::VectorXd(Eigen::Index(batch.size))};
   for (Eigen::Index i = 0; i < out.x.rows(); ++i) {
@@ -80,9 +77,7 @@ TEST(Regression, IsARealTargetWithATestSet) {
   EXPECT_EQ(data->info().target, TargetKind::real);
   EXPECT_EQ(data->info().outputs, 1u);
   EXPECT_EQ(data->test_clients().size(), 8u);
-  Batch batch;
-  data->test_batch(0, data->test_size(), batch);
-  EXPECT_EQ(batch.reals.size(), data->test_size());
+  EXPECT_EQ(test_batch(*data).reals.size(), data->test_size());
   EXPECT_THROW(open_regression({.clients = 0}, 1), InputError);
 }
 

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <numeric>
 #include <set>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "fedep/data/test_batches.h"
 #include "fedep/data/test_files.h"
 #include "fedep/message/error.h"
 
@@ -26,21 +26,8 @@ std::filesystem::path write(const std::string& text) {
   return folder;
 }
 
-Batch training(const Dataset& data, std::size_t client) {
-  std::vector<std::uint32_t> examples(data.clients()[client].second);
-  std::iota(examples.begin(), examples.end(), 0u);
-  Batch out;
-  data.train_batch(client, examples, nullptr, out);
-  return out;
-}
-
 std::string error_of(const std::string& text) {
-  try {
-    open_stackoverflow({}, 1, write(text));
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+  return message_of<InputError>([&] { open_stackoverflow({}, 1, write(text)); });
 }
 
 TEST(Stackoverflow, WordsAreCutAsDocumented) {
@@ -136,7 +123,7 @@ TEST(Stackoverflow, TheTestSetDoesNotDependOnTheSeed) {
   const auto folder = write(kText);
   const auto a = open_stackoverflow({.min_examples = 5}, 1, folder);
   const auto b = open_stackoverflow({.min_examples = 5}, 2, folder);
-  EXPECT_EQ(training(*a, 0), training(*b, 0));
+  EXPECT_EQ(training_batch(*a, 0), training_batch(*b, 0));
 }
 
 TEST(Stackoverflow, BadRecordsAreCountedAndBadFilesRefused) {
@@ -161,7 +148,7 @@ TEST(Stackoverflow, TheRealQuestionsHaveTheirCounts) {
   EXPECT_EQ(data->info().skipped_records, 0u);
   std::size_t train = 0, tagged = 0;
   for (std::size_t k = 0; k < data->clients().size(); ++k) {
-    const Batch batch = training(*data, k);
+    const Batch batch = training_batch(*data, k);
     train += batch.size;
     for (std::size_t i = 0; i < batch.size; ++i) {
       const auto begin = batch.sparse.offsets[i], end = batch.sparse.offsets[i + 1];

@@ -1,23 +1,15 @@
 #include "fedep/data/synthetic.h"
 
 #include <cmath>
-#include <numeric>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "fedep/data/test_batches.h"
 #include "fedep/message/error.h"
 
 namespace fedep {
 namespace {
-
-Batch training(const Dataset& data, std::size_t client) {
-  std::vector<std::uint32_t> examples(data.clients()[client].second);
-  std::iota(examples.begin(), examples.end(), 0u);
-  Batch out;
-  data.train_batch(client, examples, nullptr, out);
-  return out;
-}
 
 // Mean over a client's examples of feature j.
 double mean(const Batch& batch, std::size_t dimension, std::size_t j) {
@@ -28,13 +20,15 @@ double mean(const Batch& batch, std::size_t dimension, std::size_t j) {
 
 TEST(Synthetic, ASeedRepeatsAndAnotherDiffers) {
   const DataSettings settings{.name = "synthetic", .clients = 3};
-  EXPECT_EQ(training(*open_synthetic(settings, 1), 2), training(*open_synthetic(settings, 1), 2));
-  EXPECT_NE(training(*open_synthetic(settings, 1), 2), training(*open_synthetic(settings, 2), 2));
+  EXPECT_EQ(training_batch(*open_synthetic(settings, 1), 2),
+            training_batch(*open_synthetic(settings, 1), 2));
+  EXPECT_NE(training_batch(*open_synthetic(settings, 1), 2),
+            training_batch(*open_synthetic(settings, 2), 2));
 }
 
 TEST(Synthetic, MoreClientsLeaveTheFirstAsTheyAre) {
   const auto few = open_synthetic({.clients = 3}, 1), many = open_synthetic({.clients = 10}, 1);
-  for (std::size_t k = 0; k < 3; ++k) EXPECT_EQ(training(*few, k), training(*many, k));
+  for (std::size_t k = 0; k < 3; ++k) EXPECT_EQ(training_batch(*few, k), training_batch(*many, k));
 }
 
 TEST(Synthetic, SizesFollowTheSettings) {
@@ -55,7 +49,7 @@ TEST(Synthetic, SizesFollowTheSettings) {
 
 TEST(Synthetic, FeaturesHaveThePaperVariances) {
   const DataSettings settings{.clients = 1, .examples = 20000};
-  const Batch batch = training(*open_synthetic(settings, 3), 0);
+  const Batch batch = training_batch(*open_synthetic(settings, 3), 0);
   for (const std::size_t j : {0u, 1u, 9u, 59u}) {
     const double centre = mean(batch, 60, j);
     double variance = 0;
@@ -72,7 +66,7 @@ TEST(Synthetic, BetaSpreadsTheFeatures) {
     const auto data = open_synthetic({.clients = 200, .examples = 20, .beta = beta}, 1);
     double squares = 0;
     for (std::size_t k = 0; k < 200; ++k) {
-      const Batch batch = training(*data, k);
+      const Batch batch = training_batch(*data, k);
       double centre = 0;
       for (std::size_t j = 0; j < 60; ++j) centre += mean(batch, 60, j) / 60;
       squares += centre * centre / 200;
@@ -87,7 +81,7 @@ TEST(Synthetic, EveryClassIsSomewhere) {
   const auto data = open_synthetic({.clients = 50}, 1);
   std::vector<int> seen(kSyntheticClasses, 0);
   for (std::size_t k = 0; k < 50; ++k) {
-    for (const std::int32_t label : training(*data, k).labels) ++seen.at(std::size_t(label));
+    for (const std::int32_t label : training_batch(*data, k).labels) ++seen.at(std::size_t(label));
   }
   for (const int n : seen) EXPECT_GT(n, 50);
   EXPECT_EQ(data->info().outputs, kSyntheticClasses);

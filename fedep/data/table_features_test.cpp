@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "fedep/data/tabular.h"
+#include "fedep/data/test_batches.h"
 #include "fedep/data/test_files.h"
 #include "fedep/message/error.h"
 
@@ -51,8 +52,7 @@ TEST(TableFeatures, RowsThatComeLaterAreEncodedAsTrainingRowsWere) {
   const Batch all = encode_table(table_of(text), features);
   ASSERT_EQ(all.size, 60u);
   // Every held-out row of the data set is among them, bit by bit.
-  Batch test;
-  data->test_batch(0, data->test_size(), test);
+  const Batch test = test_batch(*data);
   const std::size_t width = data->info().feature_count();
   for (std::size_t i = 0; i < test.size; ++i) {
     const auto row = test.dense.begin() + long(i * width);
@@ -74,8 +74,7 @@ TEST(TableFeatures, ComeBackFromTheirFile) {
 TEST(TableFeatures, OneInTwentyHeldOutRowsIsFar) {
   const auto data = wards();
   const double far = data->info().table->far;
-  Batch test;
-  data->test_batch(0, data->test_size(), test);
+  const Batch test = test_batch(*data);
   const std::size_t width = data->info().feature_count();
   std::size_t beyond = 0;
   for (std::size_t i = 0; i < test.size; ++i) {

@@ -1,9 +1,6 @@
 #include "fedep/data/tabular.h"
 
 #include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -11,7 +8,9 @@
 
 #include "fedep/data/holdout.h"
 #include "fedep/data/table_record.h"
+#include "fedep/data/test_batches.h"
 #include "fedep/message/error.h"
+#include "fedep/message/test_folder.h"
 
 namespace fedep {
 namespace {
@@ -35,21 +34,8 @@ std::string wards() {
   return text;
 }
 
-Batch all_training(const Dataset& data, std::size_t client) {
-  std::vector<std::uint32_t> examples(data.clients()[client].second);
-  std::iota(examples.begin(), examples.end(), 0u);
-  Batch out;
-  data.train_batch(client, examples, nullptr, out);
-  return out;
-}
-
 std::string error_of(const std::string& text, const TableSpec& spec = kSpec) {
-  try {
-    tabular_dataset(table_of(text), spec, {});
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+  return message_of<InputError>([&] { tabular_dataset(table_of(text), spec, {}); });
 }
 
 TEST(Tabular, EveryRowIsInTrainingOrTestOfItsClientOnce) {
@@ -66,7 +52,7 @@ TEST(Tabular, EveryRowIsInTrainingOrTestOfItsClientOnce) {
   // Ages are distinct, so are their scaled values.
   std::vector<float> ages;
   for (std::size_t k = 0; k < 2; ++k) {
-    const Batch batch = all_training(*data, k);
+    const Batch batch = training_batch(*data, k);
     for (std::size_t i = 0; i < batch.size; ++i) ages.push_back(batch.dense[2 * i]);
   }
   Batch test;
@@ -80,7 +66,7 @@ TEST(Tabular, TheScaleComesFromTrainingRowsOfAllClients) {
   const auto data = tabular_dataset(table_of(wards()), kSpec, {});
   double sum = 0, squares = 0;
   for (std::size_t k = 0; k < 2; ++k) {
-    const Batch batch = all_training(*data, k);
+    const Batch batch = training_batch(*data, k);
     for (std::size_t i = 0; i < batch.size; ++i) {
       sum += batch.dense[2 * i];
       squares += std::pow(batch.dense[2 * i], 2);
@@ -99,7 +85,8 @@ TEST(Tabular, AHeldOutRowChangesNoFeatureOfTraining) {
   const auto before = tabular_dataset(table_of(wards()), kSpec, {});
   const auto after = tabular_dataset(table_of(changed), kSpec, {});
   EXPECT_EQ(before->info().feature_names, after->info().feature_names);
-  for (std::size_t k = 0; k < 2; ++k) EXPECT_EQ(all_training(*before, k), all_training(*after, k));
+  for (std::size_t k = 0; k < 2; ++k)
+    EXPECT_EQ(training_batch(*before, k), training_batch(*after, k));
 }
 
 TEST(Tabular, ARecordThatCannotBeUsedIsSkippedAndCounted) {
@@ -114,7 +101,7 @@ TEST(Tabular, ARecordThatCannotBeUsedIsSkippedAndCounted) {
 TEST(Tabular, AMissingValueIsKeptAtTheMean) {
   const auto data = tabular_dataset(table_of(wards() + "C,no,?,\n"), kSpec, {});
   ASSERT_EQ(data->clients().size(), 3u);
-  EXPECT_EQ(all_training(*data, 2).dense, (std::vector<float>{0, 0}));
+  EXPECT_EQ(training_batch(*data, 2).dense, (std::vector<float>{0, 0}));
 }
 
 TEST(Tabular, ValuesAreComparedAsNumbersWhereTheyAre) {
@@ -140,11 +127,11 @@ TEST(Tabular, OtherTargetsAreClassesAndNumbers) {
   const auto classes = tabular_dataset(table_of(text), spec, all);
   EXPECT_EQ(classes->info().output_names, (std::vector<std::string>{"a", "b", "c"}));
   EXPECT_EQ(classes->info().outputs, 3u);
-  EXPECT_EQ(all_training(*classes, 0).labels, (std::vector<std::int32_t>{1, 0, 2}));
+  EXPECT_EQ(training_batch(*classes, 0).labels, (std::vector<std::int32_t>{1, 0, 2}));
 
   spec.target = TargetKind::real;
   const auto reals = tabular_dataset(table_of("ward,y,x\nA,1.5,1\nA,-2,2\n"), spec, all);
-  EXPECT_EQ(all_training(*reals, 0).reals, (std::vector<float>{1.5, -2}));
+  EXPECT_EQ(training_batch(*reals, 0).reals, (std::vector<float>{1.5, -2}));
   EXPECT_EQ(reals->info().outputs, 1u);
 }
 
@@ -154,7 +141,7 @@ TEST(Tabular, AnInterceptIsAColumnOfOnes) {
   const auto data = tabular_dataset(table_of(wards()), spec, {});
   EXPECT_EQ(data->info().feature_names[0], "intercept");
   EXPECT_EQ(data->info().feature_count(), 3u);
-  const Batch batch = all_training(*data, 0);
+  const Batch batch = training_batch(*data, 0);
   for (std::size_t i = 0; i < batch.size; ++i) EXPECT_EQ(batch.dense[3 * i], 1.f);
 }
 
@@ -188,11 +175,11 @@ TEST(Tabular, CommaListsAreRead) {
 }
 
 TEST(Tabular, ARecipeThatDoesNotNameTheColumnsIsRefused) {
-  const auto folder = std::filesystem::path(testing::TempDir()) / "tabular";
-  std::filesystem::create_directories(folder);
-  std::ofstream(folder / "wards.csv") << wards();
-  EXPECT_THROW(open_tabular({.name = "tabular", .path = "wards.csv"}, 1, folder), InputError);
-  EXPECT_THROW(open_tabular({.name = "tabular", .path = "none.csv"}, 1, folder), InputError);
+  const TemporaryFolder folder;
+  folder.write("wards.csv", wards());
+  EXPECT_THROW(open_tabular({.name = "tabular", .path = "wards.csv"}, 1, folder.path()),
+               InputError);
+  EXPECT_THROW(open_tabular({.name = "tabular", .path = "none.csv"}, 1, folder.path()), InputError);
 }
 
 TEST(Tabular, ARecipeSaysWhatTheColumnsAreFor) {

@@ -7,6 +7,7 @@
 
 #include "fedep/data/append_batch.h"
 #include "fedep/data/memory_dataset.h"
+#include "fedep/data/test_batches.h"
 #include "fedep/message/error.h"
 
 namespace fedep {
@@ -42,10 +43,7 @@ std::unique_ptr<Dataset> numbered() {
 std::map<std::string, std::set<std::int32_t>> training_labels(const Dataset& data) {
   std::map<std::string, std::set<std::int32_t>> out;
   for (std::size_t k = 0; k < data.clients().size(); ++k) {
-    std::vector<std::uint32_t> all;
-    for (std::uint32_t i = 0; i < data.clients()[k].second; ++i) all.push_back(i);
-    Batch batch;
-    data.train_batch(k, all, nullptr, batch);
+    const Batch batch = training_batch(data, k);
     out[data.clients()[k].first] = {batch.labels.begin(), batch.labels.end()};
   }
   return out;
@@ -55,8 +53,7 @@ TEST(ValidationDataset, PartsEveryClientsExamplesIntoTrainingAndValidation) {
   const auto whole = numbered(), parted = validation_dataset(numbered(), 0.2);
   const auto before = training_labels(*whole);
   auto after = training_labels(*parted);
-  Batch held;
-  parted->test_batch(0, parted->test_size(), held);
+  const Batch held = test_batch(*parted);
   ASSERT_EQ(held.size, 2u + 0u + 5u);  // of one example none is held out
   for (std::size_t i = 0; i < held.size; ++i) {
     auto& own = after[parted->test_clients()[parted->test_client(i)]];
@@ -67,8 +64,8 @@ TEST(ValidationDataset, PartsEveryClientsExamplesIntoTrainingAndValidation) {
 
 TEST(ValidationDataset, GivesTheSameRowsInAnyPieces) {
   const auto data = validation_dataset(numbered(), 0.2);
-  Batch all, pieces, piece;
-  data->test_batch(0, data->test_size(), all);
+  const Batch all = test_batch(*data);
+  Batch pieces, piece;
   for (std::size_t i = 0; i < data->test_size(); ++i) {
     data->test_batch(i, i + 1, piece);
     EXPECT_EQ(piece.sparse.columns, std::vector{std::uint32_t(piece.labels[0])});

@@ -7,6 +7,7 @@
 #include "fedep/data/regression.h"
 #include "fedep/data/synthetic.h"
 #include "fedep/data/tabular.h"
+#include "fedep/data/test_batches.h"
 #include "fedep/data/test_files.h"
 #include "fedep/message/error.h"
 
@@ -94,8 +95,7 @@ TEST(TestColumn, SaysWhichRowsAreHeldOutAndWhatSaysNeitherIsLeftOut) {
   EXPECT_EQ(data->clients(),
             (std::vector<std::pair<std::string, std::size_t>>{{"a", 2}, {"b", 1}}));
   EXPECT_EQ(data->info().skipped_records, 1u);
-  Batch test;
-  data->test_batch(0, data->test_size(), test);
+  const Batch test = test_batch(*data);
   EXPECT_EQ(test.dense, (std::vector<float>{2, 5}));
   EXPECT_EQ(test.labels, (std::vector<std::int32_t>{1, 0}));
 }

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "fedep/message/error.h"
+#include "fedep/message/test_folder.h"
 
 namespace fedep {
 namespace {
@@ -21,12 +22,7 @@ Record record_of(const Message& message, std::string_view prefix = "factor") {
 }
 
 std::string refusal(const Record& record) {
-  try {
-    message_from(record, "factor");
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+  return message_of<InputError>([&] { message_from(record, "factor"); });
 }
 
 const std::vector<Message>& messages() {

@@ -12,6 +12,7 @@
 #include <xxhash.h>
 
 #include "fedep/message/error.h"
+#include "fedep/message/test_folder.h"
 
 namespace fedep {
 namespace {
@@ -48,12 +49,7 @@ Record small() {
 Bytes encoded(const Record& record) { return record_bytes(view(record)); }
 
 std::string refusal(const Bytes& bytes) {
-  try {
-    read_record(bytes);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+  return message_of<InputError>([&] { read_record(bytes); });
 }
 
 template <class T>
@@ -346,19 +342,11 @@ TEST(Record, SaysWhatIsMissingOrOfAnotherType) {
   EXPECT_EQ(record.get<float>("eta"), (std::vector<float>{1, 2, 3}));
   EXPECT_TRUE(record.has("k"));
   EXPECT_FALSE(record.has("lambda"));
-  const auto message = [](auto&& call) -> std::string {
-    try {
-      call();
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "";
-  };
-  EXPECT_EQ(message([&] { record.get<float>("lambda"); }),
+  EXPECT_EQ(message_of<InputError>([&] { record.get<float>("lambda"); }),
             "record: section lambda must be present, but there is only eta, k");
-  EXPECT_EQ(message([&] { Record().get<float>("lambda"); }),
+  EXPECT_EQ(message_of<InputError>([&] { Record().get<float>("lambda"); }),
             "record: section lambda must be present, but there is none");
-  EXPECT_EQ(message([&] { record.get<std::int64_t>("eta"); }),
+  EXPECT_EQ(message_of<InputError>([&] { record.get<std::int64_t>("eta"); }),
             "record: section eta must hold i64, but holds f32");
 }
 

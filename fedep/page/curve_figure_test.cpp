@@ -2,20 +2,14 @@
 
 #include <cmath>
 #include <string>
-#include <string_view>
 
 #include <gtest/gtest.h>
 
 #include "fedep/message/error.h"
+#include "fedep/page/test_text.h"
 
 namespace fedep {
 namespace {
-
-std::size_t count(std::string_view text, std::string_view part) {
-  std::size_t found = 0;
-  for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++found;
-  return found;
-}
 
 CurveFigure figure() {
   return {

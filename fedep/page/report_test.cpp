@@ -8,15 +8,10 @@
 #include "fedep/page/page_files.h"
 #include "fedep/page/report_data.h"
 #include "fedep/page/test_runs.h"
+#include "fedep/page/test_text.h"
 
 namespace fedep {
 namespace {
-
-std::size_t count(std::string_view text, std::string_view part) {
-  std::size_t found = 0;
-  for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++found;
-  return found;
-}
 
 // The text of the element that holds the data.
 std::string data_in(const std::string& page) {

@@ -21,8 +21,8 @@ void make_old(const fs::path& file) {
 }
 
 TEST(RunRecords, HoldAFinishedRunsRounds) {
-  const TestFolder folder;
-  const RunRecord run = read_run_record(folder.run("first", 6, true));
+  const TemporaryFolder folder;
+  const RunRecord run = read_run_record(write_run(folder, "first", 6, true));
   EXPECT_EQ(run.name, "first");
   EXPECT_EQ(run.rounds.size(), 6u);
   EXPECT_EQ(run.status, RunStatus::finished);
@@ -34,20 +34,20 @@ TEST(RunRecords, HoldAFinishedRunsRounds) {
 }
 
 TEST(RunRecords, TellARunThatGoesOnFromOneThatStopped) {
-  const TestFolder folder;
-  const fs::path run = folder.run("first", 3, false);
+  const TemporaryFolder folder;
+  const fs::path run = write_run(folder, "first", 3, false);
   EXPECT_EQ(read_run_record(run).status, RunStatus::running);
   make_old(run / "log.jsonl");
   EXPECT_EQ(read_run_record(run).status, RunStatus::stopped);
   // An end after too few rounds is that of a shorter run that was to be continued.
-  const fs::path shorter = folder.run("shorter", 3, true);
+  const fs::path shorter = write_run(folder, "shorter", 3, true);
   make_old(shorter / "log.jsonl");
   EXPECT_EQ(read_run_record(shorter).status, RunStatus::stopped);
 }
 
 TEST(RunRecords, KeepTheRoundsBeforeADamagedLine) {
-  const TestFolder folder;
-  const fs::path run = folder.run("first", 0, false);
+  const TemporaryFolder folder;
+  const fs::path run = write_run(folder, "first", 0, false);
   const std::string two = test_round(0, 0.5).dump() + "\n" + test_round(1, 0.5).dump() + "\n";
   const auto with = [&](const std::string& rest) {
     folder.write("first/log.jsonl", "{\"kind\":\"run\"}\n" + two + rest);
@@ -66,14 +66,9 @@ TEST(RunRecords, KeepTheRoundsBeforeADamagedLine) {
 }
 
 TEST(RunRecords, SayWhatIsMissing) {
-  const TestFolder folder;
-  const auto refusal = [](const fs::path& path) -> std::string {
-    try {
-      read_run_record(path);
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "";
+  const TemporaryFolder folder;
+  const auto refusal = [](const fs::path& path) {
+    return message_of<InputError>([&] { read_run_record(path); });
   };
   EXPECT_THAT(refusal(folder.path() / "nowhere"), HasSubstr("but is not there"));
   EXPECT_THAT(refusal(folder.write("file", "")), HasSubstr("but is a file"));
@@ -85,8 +80,8 @@ TEST(RunRecords, SayWhatIsMissing) {
 }
 
 TEST(RunRecords, LeaveOutPartsThatCannotBeRead) {
-  const TestFolder folder;
-  const fs::path run = folder.run("first", 6, true);
+  const TemporaryFolder folder;
+  const fs::path run = write_run(folder, "first", 6, true);
   folder.write("first/evaluation.json", "{\"reliability\"");
   folder.write("first/checkpoint-6.safetensors", "not one");
   const RunRecord record = read_run_record(run);
@@ -97,8 +92,8 @@ TEST(RunRecords, LeaveOutPartsThatCannotBeRead) {
 }
 
 TEST(RunRecords, HaveAPosteriorOnlyWhereOneIsInferred) {
-  const TestFolder folder;
-  const fs::path run = folder.run("first", 6, true);
+  const TemporaryFolder folder;
+  const fs::path run = write_run(folder, "first", 6, true);
   const std::vector<float> eta{1, 2}, lambda{4, 16};
   const std::vector<TensorView> tensors{{"eta.w", {2}, std::span(eta)},
                                         {"lambda.w", {2}, std::span(lambda)}};

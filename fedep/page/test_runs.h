@@ -1,19 +1,17 @@
-// Runs made up for tests of the page: logs whose values are known, and folders that hold them.
+// Runs made up for tests of the page: logs whose values are known, and the directories they leave.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <string>
 #include <string_view>
-
-#include <unistd.h>
 
 #include <fmt/format.h>
 
 #include "fedep/config/read_recipe.h"
 #include "fedep/config/write_recipe.h"
+#include "fedep/message/test_folder.h"
 #include "fedep/page/run_record.h"
 
 namespace fedep {
@@ -56,37 +54,14 @@ inline RunRecord test_run(std::string name, std::uint64_t seed,
   return run;
 }
 
-// A folder of its own, gone with this.
-class TestFolder {
- public:
-  TestFolder()
-      : path_(std::filesystem::temp_directory_path() /
-              fmt::format("fedep-page-{}-{}", getpid(), static_cast<const void*>(this))) {
-    std::filesystem::create_directories(path_);
-  }
-  ~TestFolder() { std::filesystem::remove_all(path_); }
-  TestFolder(const TestFolder&) = delete;
-  TestFolder& operator=(const TestFolder&) = delete;
-
-  std::filesystem::path write(const std::string& name, std::string_view text) const {
-    const std::filesystem::path file = path_ / name;
-    std::filesystem::create_directories(file.parent_path());
-    std::ofstream(file, std::ios::binary) << text;
-    return file;
-  }
-  // A run directory with the recipe and a log of so many rounds, ended or not.
-  std::filesystem::path run(const std::string& name, std::int64_t rounds, bool ended) const {
-    write(name + "/recipe.toml", to_toml(parse_recipe(kTestRecipe)));
-    std::string log = "{\"kind\":\"run\",\"clients\":6}\n";
-    for (std::int64_t i = 0; i < rounds; ++i) log += test_round(i, 0.5).dump() + "\n";
-    if (ended) log += fmt::format("{{\"kind\":\"end\",\"rounds\":{}}}\n", rounds);
-    write(name + "/log.jsonl", log);
-    return path_ / name;
-  }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
+// A run directory with the recipe and a log of so many rounds, ended or not.
+inline std::filesystem::path write_run(const TemporaryFolder& folder, const std::string& name,
+                                       std::int64_t rounds, bool ended) {
+  folder.write(name + "/recipe.toml", to_toml(parse_recipe(kTestRecipe)));
+  std::string log = "{\"kind\":\"run\",\"clients\":6}\n";
+  for (std::int64_t i = 0; i < rounds; ++i) log += test_round(i, 0.5).dump() + "\n";
+  if (ended) log += fmt::format("{{\"kind\":\"end\",\"rounds\":{}}}\n", rounds);
+  return folder.write(name + "/log.jsonl", log).parent_path();
+}
 
 }  // namespace fedep

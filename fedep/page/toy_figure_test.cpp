@@ -10,6 +10,7 @@
 
 #include "fedep/message/error.h"
 #include "fedep/page/svg.h"
+#include "fedep/page/test_text.h"
 
 namespace fedep {
 namespace {
@@ -62,13 +63,6 @@ std::string xml_fault(std::string_view xml) {
   }
   if (!open.empty()) return "unclosed <" + open.back() + ">";
   return roots == 1 ? "" : "not one root";
-}
-
-std::size_t count(std::string_view text, std::string_view part) {
-  std::size_t found = 0;
-  for (auto at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1))
-    ++found;
-  return found;
 }
 
 ToyContours contours() {

@@ -7,6 +7,7 @@
 #include "fedep/config/read_recipe.h"
 #include "fedep/config/write_recipe.h"
 #include "fedep/message/error.h"
+#include "fedep/message/test_folder.h"
 #include "fedep/round/checkpoint.h"
 #include "fedep/round/durable_file.h"
 
@@ -79,22 +80,12 @@ TEST(BurnIn, OfAPhaseWithAPosteriorDependsOnItsDraws) {
 
 class SharedBurnInTest : public testing::Test {
  protected:
-  SharedBurnInTest() {
-    std::string name = (fs::temp_directory_path() / "fedep-test-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make " + name);
-    folder_ = name;
-  }
-  ~SharedBurnInTest() override {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-
   SharedBurnIn burn_in(const Recipe& recipe, const std::string& origin = "data 1\ndevice 2\n") {
-    return {folder_ / "burn-in", recipe, origin, layout_,
+    return {folder_.path() / "burn-in", recipe, origin, layout_,
             [this](std::string_view line) { told_.emplace_back(line); }};
   }
   RunDirectory directory(const std::string& name, const Recipe& recipe) {
-    return RunDirectory::create(folder_ / name, recipe);
+    return RunDirectory::create(folder_.path() / name, recipe);
   }
   static Json line(std::int64_t round) {
     return {{"kind", "round"}, {"round", round}, {"seconds", 0.1}, {"accuracy", 0.3 + 1e-17}};
@@ -110,7 +101,7 @@ class SharedBurnInTest : public testing::Test {
     return state;
   }
   void keep(const Recipe& recipe, std::int64_t rounds = 3) {
-    const fs::path log = folder_ / "log.jsonl";
+    const fs::path log = folder_.path() / "log.jsonl";
     RunLog written = RunLog::create(log, {{"kind", "run"}});
     for (std::int64_t round = 0; round < rounds; ++round) written.write(line(round));
     const auto phases = plan_phases(recipe, [](std::string_view) { return Family::diagonal; });
@@ -118,13 +109,14 @@ class SharedBurnInTest : public testing::Test {
   }
   std::vector<fs::path> files() const {
     std::vector<fs::path> files;
-    for (const auto& entry : fs::directory_iterator(folder_ / "burn-in")) files.push_back(entry);
+    for (const auto& entry : fs::directory_iterator(folder_.path() / "burn-in"))
+      files.push_back(entry);
     std::sort(files.begin(), files.end());
     return files;
   }
   static std::vector<std::byte> bytes(const fs::path& path) { return read_file(path); }
 
-  fs::path folder_;
+  TemporaryFolder folder_;
   Layout layout_{{"weight", {3}}};
   std::vector<std::string> told_;
   const Json header_{{"kind", "run"}, {"seed", 1}};
@@ -171,12 +163,12 @@ TEST_F(SharedBurnInTest, NothingIsTakenThatDependsOnSomethingElse) {
       burn_in(row(), "data 2\ndevice 2\n").adopt(directory("data", row()), header_).empty());
   // Also where its name says that it is the one.
   burn_in(seed).keep(state(), plan_phases(seed, [](auto) { return Family::diagonal; })[0],
-                     folder_ / "log.jsonl");
+                     folder_.path() / "log.jsonl");
   const std::vector<fs::path> kept = files();
   ASSERT_EQ(kept.size(), 4u);
-  fs::copy_file(kept[1], folder_ / "other");
+  fs::copy_file(kept[1], folder_.path() / "other");
   fs::rename(kept[3], kept[1]);
-  fs::rename(folder_ / "other", kept[3]);
+  fs::rename(folder_.path() / "other", kept[3]);
   EXPECT_TRUE(burn_in(seed).adopt(directory("renamed", seed), header_).empty());
   ASSERT_EQ(told_.size(), 1u);
   EXPECT_NE(told_[0].find("must be this run's, but differ; not used"), told_[0].npos) << told_[0];
@@ -231,7 +223,7 @@ TEST_F(SharedBurnInTest, TheBytesKeptDependOnTheRoundsAlone) {
 }
 
 TEST_F(SharedBurnInTest, AFolderThatCannotBeMadeIsToldOfAndHarmsNothing) {
-  std::ofstream(folder_ / "burn-in") << "a file\n";
+  std::ofstream(folder_.path() / "burn-in") << "a file\n";
   keep(row());
   ASSERT_EQ(told_.size(), 1u);
   EXPECT_NE(told_[0].find("other rows will play these rounds again"), told_[0].npos);

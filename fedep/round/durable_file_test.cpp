@@ -19,6 +19,7 @@
 #include <gtest/gtest.h>
 
 #include "fedep/message/error.h"
+#include "fedep/message/test_folder.h"
 
 namespace fedep {
 namespace {
@@ -26,25 +27,6 @@ namespace {
 using testing::HasSubstr;
 using Path = std::filesystem::path;
 using Bytes = std::vector<std::byte>;
-
-class Folder {
- public:
-  Folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "fedep-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) throw RunError(pattern);
-    path_ = pattern;
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  const Path& path() const { return path_; }
-
- private:
-  Path path_;
-};
 
 // A file system of 64 KiB.
 class SmallDisk {
@@ -62,7 +44,7 @@ class SmallDisk {
   const Path& path() const { return folder_.path(); }
 
  private:
-  Folder folder_;
+  TemporaryFolder folder_;
   bool mounted_ = false;
 };
 
@@ -75,11 +57,6 @@ Bytes text_bytes(std::string_view text) {
   return Bytes(bytes.begin(), bytes.end());
 }
 
-std::string text_of(const Path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 std::set<std::string> names_in(const Path& folder) {
   std::set<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
@@ -88,18 +65,8 @@ std::set<std::string> names_in(const Path& folder) {
   return names;
 }
 
-template <class Error, class Call>
-std::string error_of(Call call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
 TEST(ReplaceFile, GivesBackWhatWasWritten) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const Path path = folder.path() / "state";
   for (const std::size_t n : {0u, 1u, 65535u, 65536u, 65537u, 3u << 20}) {
     replace_file(path, bytes_of_size(n, int(n % 251)));
@@ -109,7 +76,7 @@ TEST(ReplaceFile, GivesBackWhatWasWritten) {
 }
 
 TEST(ReplaceFile, KeepsTheOrderOfSmallAndLargePieces) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const Path path = folder.path() / "state";
   Bytes expected;
   replace_file(path, [&](const ByteSink& sink) {
@@ -124,7 +91,7 @@ TEST(ReplaceFile, KeepsTheOrderOfSmallAndLargePieces) {
 }
 
 TEST(ReplaceFile, ShowsTheOldFileUntilTheNewOneIsComplete) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const Path path = folder.path() / "state";
   replace_file(path, text_bytes("old"));
   replace_file(path, [&](const ByteSink& sink) {
@@ -135,20 +102,20 @@ TEST(ReplaceFile, ShowsTheOldFileUntilTheNewOneIsComplete) {
 }
 
 TEST(ReplaceFile, LeavesTheOldFileWhenItsWriterThrows) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const Path path = folder.path() / "state";
   replace_file(path, text_bytes("old"));
   const auto writer = [](const ByteSink& sink) {
     sink(bytes_of_size(100000));
     throw InputError("writer gave up");
   };
-  EXPECT_EQ(error_of<InputError>([&] { replace_file(path, writer); }), "writer gave up");
+  EXPECT_EQ(message_of<InputError>([&] { replace_file(path, writer); }), "writer gave up");
   EXPECT_EQ(text_of(path), "old");
   EXPECT_EQ(names_in(folder.path()), std::set<std::string>{"state"});
 }
 
 TEST(ReplaceFile, WritesOverWhatAKilledProcessLeft) {
-  const Folder folder;
+  const TemporaryFolder folder;
   std::ofstream(folder.path() / ".state.tmp") << "half of something longer than what follows";
   replace_file(folder.path() / "state", text_bytes("new"));
   EXPECT_EQ(text_of(folder.path() / "state"), "new");
@@ -156,7 +123,7 @@ TEST(ReplaceFile, WritesOverWhatAKilledProcessLeft) {
 }
 
 TEST(ReplaceFile, LetsWritersOfOneFileTakeTurns) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const Path path = folder.path() / "state";
   const auto write_many = [&](int value) {
     for (int i = 0; i < 20; ++i) replace_file(path, bytes_of_size(100000, value));
@@ -170,7 +137,7 @@ TEST(ReplaceFile, LetsWritersOfOneFileTakeTurns) {
 }
 
 TEST(ReplaceFile, GivesTheRightsOfAnOrdinaryFile) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const mode_t old_mask = ::umask(022);
   replace_file(folder.path() / "state", text_bytes("x"));
   ::umask(old_mask);
@@ -180,12 +147,12 @@ TEST(ReplaceFile, GivesTheRightsOfAnOrdinaryFile) {
 }
 
 TEST(ReplaceFile, SaysWhenTheFolderIsMissingOrTheTargetIsOne) {
-  const Folder folder;
-  EXPECT_EQ(error_of<RunError>([&] { replace_file(folder.path() / "no" / "state", Bytes()); }),
+  const TemporaryFolder folder;
+  EXPECT_EQ(message_of<RunError>([&] { replace_file(folder.path() / "no" / "state", Bytes()); }),
             (folder.path() / "no" / "state").string() +
                 ": cannot create a temporary beside it: No such file or directory");
   std::filesystem::create_directory(folder.path() / "taken");
-  EXPECT_EQ(error_of<RunError>([&] { replace_file(folder.path() / "taken", Bytes()); }),
+  EXPECT_EQ(message_of<RunError>([&] { replace_file(folder.path() / "taken", Bytes()); }),
             (folder.path() / "taken").string() + ": cannot replace: Is a directory");
   EXPECT_EQ(names_in(folder.path()), std::set<std::string>{"taken"});
   EXPECT_THROW(replace_file(folder.path() / "", Bytes()), InputError);
@@ -196,7 +163,8 @@ TEST(ReplaceFile, LeavesEverythingAsItWasOnAFullDisk) {
   if (!disk.mounted()) GTEST_SKIP() << kNoMount;
   const Path path = disk.path() / "state";
   replace_file(path, text_bytes("old"));
-  const std::string error = error_of<RunError>([&] { replace_file(path, bytes_of_size(100000)); });
+  const std::string error =
+      message_of<RunError>([&] { replace_file(path, bytes_of_size(100000)); });
   EXPECT_EQ(error, path.string() + ": cannot write: No space left on device");
   EXPECT_EQ(text_of(path), "old");
   EXPECT_EQ(names_in(disk.path()), std::set<std::string>{"state"});
@@ -226,24 +194,24 @@ TEST(ReplaceFile, LeavesEverythingAsItWasInAReadOnlyFolder) {
   const Path path = disk.path() / "state";
   replace_file(path, text_bytes("old"));
   ASSERT_TRUE(disk.make_read_only()) << std::strerror(errno);
-  EXPECT_EQ(error_of<RunError>([&] { replace_file(path, text_bytes("new")); }),
+  EXPECT_EQ(message_of<RunError>([&] { replace_file(path, text_bytes("new")); }),
             path.string() + ": cannot create a temporary beside it: Read-only file system");
   EXPECT_EQ(text_of(path), "old");
   EXPECT_EQ(names_in(disk.path()), std::set<std::string>{"state"});
 }
 
 TEST(ReadFile, SaysWhatIsNotThere) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const Path path = folder.path() / "missing";
-  EXPECT_EQ(error_of<InputError>([&] { read_file(path); }),
+  EXPECT_EQ(message_of<InputError>([&] { read_file(path); }),
             path.string() + ": cannot read: No such file or directory");
-  EXPECT_EQ(error_of<InputError>([&] { read_file(folder.path()); }),
+  EXPECT_EQ(message_of<InputError>([&] { read_file(folder.path()); }),
             folder.path().string() + ": cannot read: Is a directory");
   EXPECT_THROW(read_file_chunks(path, [](auto) {}), InputError);
 }
 
 TEST(ReadFile, InChunksGivesTheSameBytes) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const Path path = folder.path() / "data";
   Bytes bytes(5 * (std::size_t(1) << 19) + 3);
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = std::byte(i % 253);
@@ -260,7 +228,7 @@ TEST(ReadFile, InChunksGivesTheSameBytes) {
 TEST(ReadFile, ReadsFilesThatHaveNoSize) { EXPECT_FALSE(read_file("/proc/self/stat").empty()); }
 
 TEST(DurableLog, KeepsLinesOverReopening) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const Path path = folder.path() / "log";
   {
     DurableLog log(path);
@@ -275,7 +243,7 @@ TEST(DurableLog, KeepsLinesOverReopening) {
 }
 
 TEST(DurableLog, CutsOffALineThatACrashLeftUnfinished) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const Path path = folder.path() / "log";
   for (const std::size_t tail : {1u, 4096u, 10000u}) {
     std::ofstream(path) << "one\n" << std::string(tail, 'x');
@@ -288,7 +256,7 @@ TEST(DurableLog, CutsOffALineThatACrashLeftUnfinished) {
 }
 
 TEST(DurableLog, RefusesALineBreakInsideALine) {
-  const Folder folder;
+  const TemporaryFolder folder;
   DurableLog log(folder.path() / "log");
   EXPECT_THROW(log.append_line("a\nb"), InputError);
   EXPECT_EQ(text_of(folder.path() / "log"), "");
@@ -303,7 +271,7 @@ TEST(DurableLog, KeepsOnlyWholeLinesOnAFullDisk) {
   std::string expected;
   std::string error;
   while (error.empty() && expected.size() < 1000000) {
-    error = error_of<RunError>([&] { log.append_line(line); });
+    error = message_of<RunError>([&] { log.append_line(line); });
     if (error.empty()) expected += line + "\n";
   }
   EXPECT_EQ(error, path.string() + ": cannot append a line: No space left on device");
@@ -316,7 +284,7 @@ TEST(DurableLog, SaysWhenItCannotBeOpened) {
   SmallDisk disk;
   if (!disk.mounted()) GTEST_SKIP() << kNoMount;
   ASSERT_TRUE(disk.make_read_only()) << std::strerror(errno);
-  EXPECT_EQ(error_of<RunError>([&] { DurableLog(disk.path() / "log"); }),
+  EXPECT_EQ(message_of<RunError>([&] { DurableLog(disk.path() / "log"); }),
             (disk.path() / "log").string() + ": cannot open for appending: Read-only file system");
 }
 

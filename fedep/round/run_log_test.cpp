@@ -5,11 +5,10 @@
 #include <fstream>
 #include <string>
 
-#include <unistd.h>
-
 #include <gtest/gtest.h>
 
 #include "fedep/message/error.h"
+#include "fedep/message/test_folder.h"
 
 namespace fedep {
 namespace {
@@ -18,13 +17,6 @@ namespace fs = std::filesystem;
 
 class RunLogs : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("fedep-log-" + std::to_string(getpid()));
-    fs::create_directories(folder_);
-    path_ = folder_ / "log.jsonl";
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   void write(const std::string& text) const { std::ofstream(path_, std::ios::binary) << text; }
   // A log of `rounds` rounds and its end.
   void write_run(std::int64_t rounds) const {
@@ -34,7 +26,8 @@ class RunLogs : public testing::Test {
     log.write({{"kind", "end"}});
   }
 
-  fs::path folder_, path_;
+  TemporaryFolder folder_;
+  fs::path path_ = folder_.path() / "log.jsonl";
 };
 
 TEST(RoundLine, WritesNullForWhatDoesNotExist) {
@@ -118,12 +111,7 @@ TEST_F(RunLogs, ALineThatACrashCutShortIsNotThere) {
 
 TEST_F(RunLogs, WithoutHeaderOrWithMissingRoundsAreRefusedByName) {
   const auto refusal = [&](std::int64_t round) {
-    try {
-      RunLog::reopen(path_, round);
-    } catch (const InputError& error) {
-      return std::string(error.what());
-    }
-    return std::string("accepted");
+    return message_of<InputError>([&] { RunLog::reopen(path_, round); });
   };
   write_run(3);
   EXPECT_NE(refusal(4).find(path_.string()), std::string::npos);

@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "fedep/message/error.h"
+#include "fedep/message/test_folder.h"
 #include "fedep/round/durable_file.h"
 
 namespace fedep {
@@ -25,17 +26,6 @@ using Path = std::filesystem::path;
 
 class Safetensors : public testing::Test {
  protected:
-  Safetensors() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "fedep-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) throw RunError(pattern);
-    folder_ = pattern;
-    path_ = folder_ / "x.safetensors";
-  }
-  ~Safetensors() override {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-
   // Writes header and data as they are.
   void write_raw(const std::string& header, const std::string& data) const {
     const std::uint64_t size = header.size();
@@ -44,10 +34,7 @@ class Safetensors : public testing::Test {
     write_text(length + header + data);
   }
   void write_text(const std::string& text) const { std::ofstream(path_, std::ios::binary) << text; }
-  std::string text() const {
-    std::ifstream in(path_, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
+  std::string text() const { return text_of(path_); }
   // What reading the file is refused with, less the path every refusal starts with.
   std::string refusal(Finite finite = Finite::any) const {
     try {
@@ -65,8 +52,8 @@ class Safetensors : public testing::Test {
     return refusal();
   }
 
-  Path folder_;
-  Path path_;
+  TemporaryFolder folder_;
+  Path path_ = folder_.path() / "x.safetensors";
 };
 
 std::vector<Tensor> varied() {
@@ -329,13 +316,13 @@ TEST_F(Safetensors, SayWhatIsMissingOrOfAnotherType) {
   EXPECT_EQ(message([&] { file.get<float>("q"); }),
             ": tensor q must be present, but is not among its 7");
   EXPECT_EQ(message([&] { file.get<float>("d"); }), ": tensor d must hold F32, but holds F64");
-  EXPECT_THROW(read_safetensors(folder_ / "missing"), InputError);
-  EXPECT_THROW(read_safetensors(folder_), InputError);
+  EXPECT_THROW(read_safetensors(folder_.path() / "missing"), InputError);
+  EXPECT_THROW(read_safetensors(folder_.path()), InputError);
   EXPECT_THROW(read_safetensors("/dev/null"), InputError);
 }
 
 TEST_F(Safetensors, LeaveTheOldFileOnAFullDisk) {
-  const Path disk = folder_ / "disk";
+  const Path disk = folder_.path() / "disk";
   std::filesystem::create_directory(disk);
   if (::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=64k") != 0) {
     GTEST_SKIP() << "mounting a tmpfs is not permitted here (run as root)";
@@ -367,7 +354,7 @@ TEST_F(Safetensors, AgreeWithTheReferenceImplementation) {
   if (python.empty()) GTEST_SKIP() << "no python3 on the PATH has the package safetensors";
   write_safetensors(path_, views(varied()), kMetadata);
   // Python reads our file, checks it, and writes it anew with the tensors it read.
-  std::ofstream(folder_ / "check.py") << R"(
+  std::ofstream(folder_.path() / "check.py") << R"(
 import sys
 import numpy as np
 from safetensors import safe_open
@@ -385,7 +372,7 @@ assert tensors["l"][0] == -2**63
 save_file(tensors, sys.argv[1], metadata)
 )";
   const std::string command =
-      fmt::format("'{}' '{}' '{}'", python, (folder_ / "check.py").string(), path_.string());
+      fmt::format("'{}' '{}' '{}'", python, (folder_.path() / "check.py").string(), path_.string());
   ASSERT_EQ(std::system(command.c_str()), 0);
   const SafetensorsFile file = read_safetensors(path_);
   EXPECT_EQ(file.metadata, kMetadata);

@@ -42,15 +42,21 @@ void expect_near(std::span<const float> a, std::span<const float> b, double rela
   }
 }
 
-class HandOver : public testing::TestWithParam<std::tuple<Family, double>> {};
+class HandOver : public testing::TestWithParam<std::tuple<Family, double>> {
+ protected:
+  // To a phase of expectation propagation; a prior of precision 0 is a flat one.
+  ServerState handed_over() const {
+    const auto [family, prior_precision] = GetParam();
+    ServerSettings settings;
+    if (prior_precision > 0)
+      settings.prior = PriorSettings{.mean = 0.25, .precision = prior_precision};
+    return begin_phase(after_averaging(settings), ep_phase(family, 0.05), 1, three_clients());
+  }
+};
 
 TEST_P(HandOver, CarriesTheMeanAndMakesThePrecisionAlphaPerExample) {
   const auto [family, prior_precision] = GetParam();
-  ServerSettings settings;
-  if (prior_precision > 0)
-    settings.prior = PriorSettings{.mean = 0.25, .precision = prior_precision};
-  const ServerState state =
-      begin_phase(after_averaging(settings), ep_phase(family, 0.05), 1, three_clients());
+  const ServerState state = handed_over();
   EXPECT_EQ(state.global.family(), family);
   expect_near(mean(state.global).span(), kMean.span(), 1e-6);
   for (const float lambda : state.global.lambda_span())
@@ -61,17 +67,12 @@ TEST_P(HandOver, CarriesTheMeanAndMakesThePrecisionAlphaPerExample) {
 }
 
 TEST_P(HandOver, ThePriorTimesTheUnvisitedFactorsIsTheGlobal) {
-  const auto [family, prior_precision] = GetParam();
-  ServerSettings settings;
-  if (prior_precision > 0)
-    settings.prior = PriorSettings{.mean = 0.25, .precision = prior_precision};
-  const ServerState state =
-      begin_phase(after_averaging(settings), ep_phase(family, 0.05), 1, three_clients());
+  const ServerState state = handed_over();
   Message whole = state.prior;
   for (const float examples : {10.0f, 70.0f, 20.0f}) {
     whole = product(whole, power(state.unvisited.per_example, examples));
   }
-  EXPECT_EQ(whole.family(), family);
+  EXPECT_EQ(whole.family(), std::get<Family>(GetParam()));
   expect_near(whole.eta().span(), state.global.eta().span(), 1e-6);
   expect_near(whole.lambda_span(), state.global.lambda_span(), 1e-6);
 }

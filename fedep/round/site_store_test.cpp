@@ -6,11 +6,10 @@
 #include <string>
 #include <vector>
 
-#include <unistd.h>
-
 #include <gtest/gtest.h>
 
 #include "fedep/message/error.h"
+#include "fedep/message/test_folder.h"
 #include "fedep/random/stream.h"
 
 namespace fedep {
@@ -21,21 +20,14 @@ namespace fs = std::filesystem;
 
 class SiteStores : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ =
-        fs::temp_directory_path() / ("fedep-sites-" + std::to_string(getpid()) + "-" +
-                                     testing::UnitTest::GetInstance()->current_test_info()->name());
-    fs::remove_all(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   std::size_t files(const std::string& name) const {
     if (!fs::exists(folder_ / name)) return 0;
     return std::size_t(
         std::distance(fs::directory_iterator(folder_ / name), fs::directory_iterator()));
   }
 
-  fs::path folder_;
+  TemporaryFolder temporary_;
+  fs::path folder_ = temporary_.path() / "sites";  // made by the stores
 };
 
 SiteState random_state(Stream& stream) {

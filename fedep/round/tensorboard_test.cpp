@@ -2,8 +2,6 @@
 
 #include <bit>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <map>
 #include <vector>
@@ -11,14 +9,10 @@
 #include <gtest/gtest.h>
 
 #include "fedep/message/error.h"
+#include "fedep/message/test_folder.h"
 
 namespace fedep {
 namespace {
-
-std::string content_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 template <class T>
 T fixed(std::string_view bytes) {
@@ -101,22 +95,6 @@ std::map<std::string, float> scalars_of(const std::string& event) {
   return out;
 }
 
-class EventFiles : public testing::Test {
- protected:
-  EventFiles()
-      : folder_(std::filesystem::path(testing::TempDir()) /
-                testing::UnitTest::GetInstance()->current_test_info()->name()) {
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-  }
-  ~EventFiles() override {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-
-  std::filesystem::path folder_;
-};
-
 TEST(Crc32c, IsThatOfThePublishedVectors) {
   EXPECT_EQ(crc32c(""), 0u);
   EXPECT_EQ(crc32c("123456789"), 0xe3069283u);  // the check value of CRC-32/ISCSI
@@ -162,12 +140,13 @@ TEST(ScalarsEvent, LeavesOutWhatDoesNotExist) {
   EXPECT_EQ(scalars, (std::map<std::string, float>{{"b", 2.0f}}));
 }
 
-TEST_F(EventFiles, BeginWithVersionAndStartAndHoldAMessagePerStep) {
-  EventFile events(folder_, 41, 1700000000.25);
+TEST(EventFiles, BeginWithVersionAndStartAndHoldAMessagePerStep) {
+  const TemporaryFolder folder;
+  EventFile events(folder.path(), 41, 1700000000.25);
   events.write(41, 1700000001.0, {{"accuracy", 0.25}, {"nll", 1.5}});
   events.write(42, 1700000002.0, {});
   EXPECT_EQ(events.path().filename(), "events.out.tfevents.1700000000.0000");
-  const auto messages = payloads(content_of(events.path()));
+  const auto messages = payloads(text_of(events.path()));
   ASSERT_EQ(messages.size(), 4u);
   EXPECT_EQ(parse(messages[0]).bytes.find(3)->second, "brain.Event:2");
   const Fields start = parse(messages[1]);
@@ -180,21 +159,20 @@ TEST_F(EventFiles, BeginWithVersionAndStartAndHoldAMessagePerStep) {
   EXPECT_EQ(parse(messages[3]).numbers.find(2)->second, 42u);
 }
 
-TEST_F(EventFiles, OfLaterStartsSortLaterEvenWithinASecond) {
-  const EventFile first(folder_, 1, 1700000000);
-  const EventFile second(folder_, 8, 1700000000);
-  const EventFile third(folder_, 9, 1700000007);
+TEST(EventFiles, OfLaterStartsSortLaterEvenWithinASecond) {
+  const TemporaryFolder folder;
+  const EventFile first(folder.path(), 1, 1700000000);
+  const EventFile second(folder.path(), 8, 1700000000);
+  const EventFile third(folder.path(), 9, 1700000007);
   EXPECT_LT(first.path(), second.path());
   EXPECT_LT(second.path(), third.path());
 }
 
-TEST_F(EventFiles, ThatCannotBeMadeAreNamed) {
-  try {
-    const EventFile events(folder_ / "missing", 1, 0);
-    ADD_FAILURE() << "made a file in a folder that does not exist";
-  } catch (const RunError& error) {
-    EXPECT_NE(std::string(error.what()).find("missing"), std::string::npos);
-  }
+TEST(EventFiles, ThatCannotBeMadeAreNamed) {
+  const TemporaryFolder folder;
+  const std::string refusal =
+      message_of<RunError>([&] { const EventFile events(folder.path() / "missing", 1, 0); });
+  EXPECT_NE(refusal.find("missing"), std::string::npos) << refusal;
 }
 
 }  // namespace

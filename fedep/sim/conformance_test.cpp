@@ -13,6 +13,7 @@
 #include <Eigen/Dense>
 
 #include "fedep/data/regression.h"
+#include "fedep/data/test_batches.h"
 #include "fedep/inference/method.h"
 #include "fedep/model/linear.h"
 #include "fedep/sim/cpu_cohort.h"
@@ -39,10 +40,7 @@ class Conformance : public testing::Test {
   // Solved densely.
   Tilted exact_tilted_of(std::size_t client) const {
     const std::size_t n = clients_[client].examples;
-    std::vector<std::uint32_t> all(n);
-    std::iota(all.begin(), all.end(), 0u);
-    Batch batch;
-    data_->train_batch(client, all, nullptr, batch);
+    const Batch batch = training_batch(*data_, client);
     Eigen::MatrixXd x(n, kSize);
     Eigen::VectorXd y(n);
     for (std::size_t i = 0; i < n; ++i) {

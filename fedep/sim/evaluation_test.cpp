@@ -11,6 +11,7 @@
 #include "fedep/data/memory_dataset.h"
 #include "fedep/data/regression.h"
 #include "fedep/data/synthetic.h"
+#include "fedep/data/test_batches.h"
 #include "fedep/model/linear.h"
 #include "fedep/random/stream.h"
 #include "fedep/sim/task.h"
@@ -86,16 +87,10 @@ std::vector<std::array<double, 3>> probabilities_at(const V& theta, const Batch&
   return out;
 }
 
-Batch all_of(const Dataset& data) {
-  Batch all;
-  data.test_batch(0, data.test_size(), all);
-  return all;
-}
-
 TEST(Evaluation, IsTheAverageOverAllTestExamples) {
   const auto data = three_classes();
   const V theta = some_weights(12, 1);
-  const Batch all = all_of(*data);
+  const Batch all = test_batch(*data);
   const auto p = probabilities_at(theta, all);
   double nll = 0, correct = 0;
   for (std::size_t i = 0; i < all.size; ++i) {
@@ -134,7 +129,7 @@ TEST(Evaluation, DoesNotDependOnChunksOrOnWhatIsKeptInMemory) {
 
 TEST(Evaluation, MarginalisedAveragesTheProbabilitiesOfDraws) {
   const auto data = three_classes();
-  const Batch all = all_of(*data);
+  const Batch all = test_batch(*data);
   for (const Message& q :
        {from_mean(some_weights(12, 1), 4.0f), from_mean(some_weights(12, 1), V(12, 0.5f))}) {
     std::vector<std::array<double, 3>> average(all.size);
@@ -176,7 +171,7 @@ TEST(Evaluation, OfARegressionHasThePredictiveDistributionInClosedForm) {
       {.name = "regression", .clients = 3, .dimension = 2, .examples = 40, .test_fraction = 0.5},
       5);
   const V mu{0.5f, 1, -0.5f}, lambda{2, 4, 8};
-  const Batch all = all_of(*data);
+  const Batch all = test_batch(*data);
   double nll = 0, square = 0;
   for (std::size_t i = 0; i < all.size; ++i) {
     double z = double(mu[2]), variance = 1 + 1 / double(lambda[2]);
@@ -247,7 +242,7 @@ TEST(Subsample, OfNoneOrOfMoreThanThereAreIsAll) {
 TEST(Evaluation, OfASubsampleIsTheAverageOverItAndNothingElse) {
   const auto data = three_classes();
   const V theta = some_weights(12, 1);
-  const Batch all = all_of(*data);
+  const Batch all = test_batch(*data);
   const auto p = probabilities_at(theta, all);
   const Subsample which{.seed = 3, .round = 8, .examples = 700};
   double nll = 0;
