@@ -23,9 +23,10 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
-#include "fedep/message/record.h"
+#include "fedep/message/array.h"
 
 namespace fedep {
 

@@ -74,12 +74,6 @@ std::vector<TensorView> views(const std::vector<Tensor>& tensors) {
   return out;
 }
 
-std::string entry(std::string_view name, std::string_view dtype, std::string_view shape, int begin,
-                  int end) {
-  return fmt::format(R"("{}":{{"dtype":"{}","shape":{},"data_offsets":[{},{}]}})", name, dtype,
-                     shape, begin, end);
-}
-
 TEST_F(Safetensors, GiveBackWhatWasWritten) {
   const auto tensors = varied();
   write_safetensors(path_, views(tensors), kMetadata);
@@ -134,7 +128,8 @@ TEST_F(Safetensors, AlignEveryTensorAndKeepTheGivenOrderOfNames) {
 }
 
 TEST_F(Safetensors, ReadFilesOfOthersWithoutChecksums) {
-  write_raw("{" + entry("b", "U8", "[2]", 4, 6) + "," + entry("a", "I32", "[1,1]", 0, 4) + "}  ",
+  write_raw(R"({"b":{"dtype":"U8","shape":[2],"data_offsets":[4,6]},)"
+            R"("a":{"dtype":"I32","shape":[1,1],"data_offsets":[0,4]}}  )",
             std::string("\1\0\0\0\2\3", 6));
   const SafetensorsFile file = read_safetensors(path_);
   EXPECT_EQ(file.tensors, (std::vector<Tensor>{{"b", {2}, std::vector<std::uint8_t>{2, 3}},
@@ -182,63 +177,8 @@ TEST_F(Safetensors, RefuseAHeaderThatIsTooLong) {
   EXPECT_EQ(refusal(), "header must have at most 100000000 bytes, but claims 100000001");
 }
 
-TEST_F(Safetensors, RefuseAHeaderThatIsNotAsTheFormatHasIt) {
-  EXPECT_EQ(refusal("", ""), "header must start with {, but does not");
-  EXPECT_EQ(refusal(" {}", ""), "header must start with {, but does not");
-  EXPECT_EQ(refusal("{", ""), "header must be JSON, but is not at byte 10");
-  EXPECT_THAT(refusal("{}x", ""), HasSubstr("header must be JSON"));
-  EXPECT_EQ(refusal(std::string("{}\0garbage", 10), ""),
-            "header must be JSON, but is not at byte 10");
-  EXPECT_THAT(refusal("{\"\xff\":1}", ""), HasSubstr("header must be JSON"));
-  EXPECT_EQ(refusal(R"({"a":1})", ""), "a in its header must be an object, but is number 1");
-  EXPECT_EQ(refusal(R"({"a":[]})", ""), "a in its header must be an object, but is an array");
-  EXPECT_EQ(refusal(R"({"__metadata__":{"a":{}}})", ""),
-            "header must be as safetensors has it, but a of __metadata__ has an object");
-  for (const char* inner :
-       {R"("dtype":1)", R"("shape":{})", R"("shape":[-1])", R"("shape":[1.5])", R"("shape":[[1]])",
-        R"("shape":[9223372036854775808])", R"("shape":[99999999999999999999])", R"("shape":null)",
-        R"("data_offsets":[0,1,2])", R"("data_offsets":["0"])", R"("data_offsets":true)",
-        R"("more":"x")", R"("more":{})", R"("more":[])"}) {
-    EXPECT_THAT(refusal(fmt::format(R"({{"a":{{{}}}}})", inner), ""),
-                HasSubstr("header must be as safetensors has it, but"))
-        << inner;
-  }
-  EXPECT_EQ(refusal(R"({"a":{"dtype":"F32","shape":[0]}})", ""),
-            "tensor a must have dtype, shape and two data_offsets, but has not");
-  EXPECT_EQ(refusal(R"({"a":{"dtype":"F32","shape":[0],"data_offsets":[0]}})", ""),
-            "tensor a must have dtype, shape and two data_offsets, but has not");
-  EXPECT_EQ(refusal("{" + entry("a", "BF16", "[1]", 0, 2) + "}", "xx"),
-            "dtype of tensor a must be one of U8, I32, I64, F32, F64, but is BF16");
-}
-
-TEST_F(Safetensors, RefuseKeysThatComeTwice) {
-  const std::string a = entry("a", "U8", "[0]", 0, 0);
-  EXPECT_EQ(refusal("{" + a + "," + a + "}", ""),
-            "keys of its header must differ, but a comes twice");
-  EXPECT_THAT(refusal(R"({"__metadata__":{"k":"1","k":"2"}})", ""), HasSubstr("k comes twice"));
-  EXPECT_THAT(refusal(R"({"a":{"dtype":"U8","dtype":"U8"}})", ""), HasSubstr("dtype comes twice"));
-}
-
-TEST_F(Safetensors, RefuseDataThatOverlapLeaveHolesOrDoNotFit) {
-  const auto two = [&](int begin, int end) {
-    return "{" + entry("a", "U8", "[4]", 0, 4) + "," + entry("b", "U8", "[4]", begin, end) + "}";
-  };
-  EXPECT_EQ(refusal(two(4, 8), "12345678"), "");
-  EXPECT_EQ(refusal(two(3, 7), "1234567"), "data of tensor b must begin at 4, but begin at 3");
-  EXPECT_EQ(refusal(two(5, 9), "123456789"), "data of tensor b must begin at 4, but begin at 5");
-  EXPECT_EQ(refusal(two(4, 9), "123456789"), "tensor b must have 4 bytes by its shape, but has 5");
-  EXPECT_EQ(refusal(two(4, 8), "1234567"), "data of tensor b must end in [4, 7], but end at 8");
-  EXPECT_EQ(refusal(two(4, 3), "12345678"), "data of tensor b must end in [4, 8], but end at 3");
-  EXPECT_EQ(refusal(two(4, 8), "123456789"), "tensors must cover all 9 bytes of data, but cover 8");
-}
-
-TEST_F(Safetensors, RefuseShapesThatOverflow) {
-  for (const char* shape : {"[4294967296,4294967296]", "[9223372036854775807,2,2]",
-                            "[2305843009213693952,8]", "[4611686018427387904,4,0]"}) {
-    EXPECT_EQ(refusal("{" + entry("a", "F64", shape, 0, 0) + "}", ""),
-              "tensor a must have too many bytes by its shape, but has 0");
-  }
-  // 2^50 bytes, claimed by header and offsets alike: refused before anything is allocated.
+// 2^50 bytes, claimed by header and offsets alike.
+TEST_F(Safetensors, AllocateNothingForDataThatAreNotThere) {
   EXPECT_THAT(refusal(R"({"a":{"dtype":"U8","shape":[1125899906842624],)"
                       R"("data_offsets":[0,1125899906842624]}})",
                       "x"),
