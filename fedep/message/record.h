@@ -32,7 +32,6 @@
 // whatever a header claims.
 #pragma once
 
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -43,30 +42,14 @@
 #include <variant>
 #include <vector>
 
+#include "fedep/message/array.h"
+
 namespace fedep {
 
 inline constexpr std::uint32_t kRecordVersion = 1;
 inline constexpr std::size_t kRecordMaxSections = 1024;
 inline constexpr std::size_t kRecordMaxName = 32;
 inline constexpr std::size_t kRecordChunkBytes = std::size_t(1) << 20;
-
-// An array of one of the five element types, owned or looked at. The order of the alternatives is
-// the format's.
-using Array = std::variant<std::vector<std::uint8_t>, std::vector<std::int32_t>,
-                           std::vector<std::int64_t>, std::vector<float>, std::vector<double>>;
-using ArrayView =
-    std::variant<std::span<const std::uint8_t>, std::span<const std::int32_t>,
-                 std::span<const std::int64_t>, std::span<const float>, std::span<const double>>;
-
-template <class T>
-concept ArrayElement = std::same_as<T, std::uint8_t> || std::same_as<T, std::int32_t> ||
-    std::same_as<T, std::int64_t> || std::same_as<T, float> || std::same_as<T, double>;
-
-ArrayView view(const Array& array);
-std::span<const std::byte> bytes_of(const ArrayView& array);
-// Place of the first NaN or infinity; the array's size if there is none, as in every array of
-// integers.
-std::size_t first_not_finite(const ArrayView& array);
 
 struct Section {
   std::string name;

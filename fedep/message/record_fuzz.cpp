@@ -2,8 +2,9 @@
 // refuses it with an InputError or gives a record whose encoding is those very bytes, and holds
 // memory in proportion to its input.
 //
-//   clang++-14 -std=c++20 -O1 -g -fsanitize=fuzzer,address,undefined -I. fedep/message/record.cpp
-//       fedep/message/record_fuzz.cpp -lfmt -o record_fuzz  &&  ./record_fuzz -runs=2000000
+//   clang++-14 -std=c++20 -O1 -g -fsanitize=fuzzer,address,undefined -I. fedep/message/array.cpp
+//       fedep/message/record{,_layout,_reader,_fuzz}.cpp -lfmt -o record_fuzz
+//   ./record_fuzz -runs=2000000
 //
 // The first byte of an input chooses how the rest is used, since checksums would keep random bytes
 // from ever passing the preamble: as bytes; as headers and data to which right checksums are added;
