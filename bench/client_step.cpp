@@ -12,7 +12,6 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
-#include <ctime>
 #include <functional>
 #include <string>
 #include <thread>
@@ -23,45 +22,15 @@
 #include "bench/eager_step.h"
 #include "bench/prepare_batch.h"
 #include "bench/sparse_parts.h"
-#include "fedep/data/memory_dataset.h"
+#include "bench/stopwatch.h"
+#include "bench/timed_client.h"
 #include "fedep/model/blas.h"
-#include "fedep/model/cnn.h"
-#include "fedep/model/linear.h"
-#include "fedep/model/resnet18.h"
-#include "fedep/sim/chain.h"
 #include "fedep/sim/large_blocks.h"
-#include "fedep/sim/sgd_update.h"
-#include "fedep/sim/test_round.h"
 
 namespace fedep {
 namespace {
 
 using V = HostVector<float>;
-
-struct Seconds {
-  double cpu = 0;  // of this thread
-  double wall = 0;
-};
-
-double read_clock(clockid_t id) {
-  timespec t{};
-  clock_gettime(id, &t);
-  return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
-}
-
-Seconds now() { return {read_clock(CLOCK_THREAD_CPUTIME_ID), read_clock(CLOCK_MONOTONIC)}; }
-
-Seconds time_of(const std::function<void()>& work) {
-  const Seconds before = now();
-  work();
-  const Seconds after = now();
-  return {after.cpu - before.cpu, after.wall - before.wall};
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 struct Medians {
   std::vector<double> cpu, wall;
@@ -70,175 +39,6 @@ struct Medians {
     cpu.push_back(seconds.cpu / per);
     wall.push_back(seconds.wall / per);
   }
-};
-
-// One client of one of the paper's tasks.
-struct Case {
-  std::string name;
-  std::string peer;  // model of eager_step.h
-  std::size_t features, outputs;
-  std::size_t examples, batch;
-  int epochs;  // of a visit
-  int repeats;
-  double lr;
-  double goal;
-  std::unique_ptr<Model> (*model)();
-  std::size_t words = 0;  // of a sparse example; 0: features are dense
-  bool same_loss = true;  // no dropout and the same initial weights: losses can be compared
-};
-
-std::unique_ptr<Model> stackoverflow() {
-  return make_sparse_linear({.features = 10000, .outputs = 500, .target = TargetKind::tags});
-}
-
-std::vector<Case> all_cases() {
-  return {
-      {"linear_small", "linear", 100, 100, 100, 20, 10, 15, 0.01, 5,
-       [] { return make_linear({.features = 100, .outputs = 100}); }},
-      {"linear_large", "linear", 1728, 100, 100, 20, 10, 15, 0.01, 5,
-       [] { return make_linear({.features = 1728, .outputs = 100}); }},
-      // The paper's client, and one of titles: short, in small batches.
-      {"sparse", "linear", 10000, 500, 400, 100, 5, 5, 5.0, 50, stackoverflow, 30},
-      {"sparse_titles", "linear", 10000, 500, 20, 5, 5, 5, 5.0, 50, stackoverflow, 8},
-      {"cnn", "cnn", 784, 62, 100, 20, 1, 9, 0.01, 1.3,
-       []() -> std::unique_ptr<Model> {
-         return make_network_model(make_cnn({}), TargetKind::label);
-       },
-       0, false},
-      {"resnet18", "resnet18", 1728, 100, 100, 20, 1, 7, 0.01, 1.3,
-       []() -> std::unique_ptr<Model> {
-         return make_network_model(make_resnet({}), TargetKind::label);
-       },
-       0, false},
-  };
-}
-
-// Examples made up on the spot; words of a sparse one follow Zipf's law.
-Batch make_rows(const Case& task) {
-  Stream stream({.seed = 1, .purpose = Purpose::test});
-  Batch rows;
-  rows.size = task.examples;
-  if (task.words == 0) {
-    rows.dense.resize(task.examples * task.features);
-    fill_normal({.seed = 2, .purpose = Purpose::test}, rows.dense);
-    for (std::size_t i = 0; i < task.examples; ++i) {
-      rows.labels.push_back(std::int32_t(stream.below(task.outputs)));
-    }
-    return rows;
-  }
-  for (std::size_t i = 0; i < task.examples; ++i) {
-    std::vector<std::uint32_t> words;
-    while (words.size() < task.words) {
-      const auto word = std::uint32_t(std::pow(double(task.features + 1), stream.uniform())) - 1;
-      if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
-    }
-    std::sort(words.begin(), words.end());
-    rows.sparse.columns.insert(rows.sparse.columns.end(), words.begin(), words.end());
-    rows.sparse.values.insert(rows.sparse.values.end(), words.size(), 1.0f / float(task.words));
-    rows.sparse.offsets.push_back(std::uint32_t(rows.sparse.columns.size()));
-    rows.tags.columns.push_back(std::uint32_t(stream.below(task.outputs)));
-    rows.tags.offsets.push_back(std::uint32_t(rows.tags.columns.size()));
-  }
-  return rows;
-}
-
-// A visit of stochastic EP with scaled identity to the only client of a data set.
-class Client {
- public:
-  explicit Client(const Case& task)
-      : task_(task),
-        model_(task.model()),
-        rows_(make_rows(task)),
-        round_("fed_sep", {}, start(*model_)) {
-    ClientRows owner;
-    owner.add("client", task.examples);
-    const DatasetInfo info{.name = task.name,
-                           .features = {std::int64_t(task.features)},
-                           .sparse = task.words > 0,
-                           .target = model_->target(),
-                           .outputs = task.outputs,
-                           .skipped_records = 0,
-                           .feature_names = {},
-                           .output_names = {}};
-    data_ = memory_dataset(info, {owner, batch_rows(rows_)}, {owner, batch_rows(rows_)});
-    client_ = clients_of(data_->clients())[0];
-    settings_.client = {.epochs = task.epochs, .batch = int(task.batch)};
-    settings_.client.optimizer = {.lr = task.lr, .momentum = 0.9};
-  }
-
-  std::size_t steps() const { return std::size_t(task_.epochs) * (task_.examples / task_.batch); }
-  const Batch& rows() const { return rows_; }
-  const Dataset& data() const { return *data_; }
-  Model& model() { return *model_; }
-  V start_point() const { return round_.task().mean; }
-  EagerSettings peer_settings() const {
-    return {.lr = task_.lr,
-            .momentum = 0.9,
-            .lambda = kLambda,
-            .per_example = 1 / double(task_.examples)};
-  }
-
-  std::vector<std::vector<std::int64_t>> batches() const {
-    const Visit visit = round_.visit(client_, round_.task().global);
-    std::vector<std::vector<std::int64_t>> all;
-    for (int epoch = 0; epoch < task_.epochs; ++epoch) {
-      const Minibatches of_epoch(visit_address(visit, Purpose::shuffle, std::size_t(epoch)),
-                                 task_.examples, 1, task_.batch, Remainder::drop);
-      for (std::size_t i = 0; i < of_epoch.size(); ++i) {
-        all.emplace_back(of_epoch[i].begin(), of_epoch[i].end());
-      }
-    }
-    return all;
-  }
-
-  struct Visited {
-    Seconds steps;  // alone
-    Seconds whole;  // with the chain's making, moments of every epoch and their mean
-    double loss_sum;
-  };
-  Visited visit() {
-    Visited out{};
-    run(false, out);
-    out.whole = time_of([&] { run(true, out); });
-    return out;
-  }
-
- private:
-  void run(bool moments, Visited& out) {
-    const Visit visit = round_.visit(client_, round_.task().global);
-    const auto chain = make_chain(*model_, {*data_, 0, visit, settings_});
-    const auto epochs = [&] {
-      for (int epoch = 0; epoch < task_.epochs; ++epoch) {
-        chain->run_epoch(epoch);
-        if (moments) chain->accumulate_moments();
-      }
-    };
-    if (!moments) {
-      out.steps = time_of([&] {
-        epochs();
-        out.loss_sum = chain->loss_sum();  // a chain that puts its steps off makes them now
-      });
-      return;
-    }
-    epochs();
-    const V mean = chain->mean();
-    out.loss_sum = chain->loss_sum();
-  }
-
-  static constexpr float kLambda = 1.0f;
-  static Message start(const Model& model) {
-    V theta(model.size());
-    model.initialise(1, theta.span());
-    return from_mean(theta, kLambda);
-  }
-
-  const Case& task_;
-  std::unique_ptr<Model> model_;
-  Batch rows_;
-  TestRound round_;
-  std::unique_ptr<Dataset> data_;
-  ClientInfo client_;
-  ChainSettings settings_;
 };
 
 void print_ratio(const Case& task) {

@@ -2,30 +2,19 @@
 
 #include <algorithm>
 #include <array>
-#include <ctime>
 
+#include "bench/stopwatch.h"
 #include "fedep/model/loss.h"
 #include "fedep/sim/row_store.h"
 
 namespace fedep {
 namespace {
 
-double cpu_seconds() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
-}
-
 template <class Work>
 double seconds_of(Work work) {
-  const double before = cpu_seconds();
+  const double before = read_clock(CLOCK_THREAD_CPUTIME_ID);
   work();
-  return cpu_seconds() - before;
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
+  return read_clock(CLOCK_THREAD_CPUTIME_ID) - before;
 }
 
 // What reading the clock adds to a part.
