@@ -142,13 +142,7 @@ __global__ void bias_kernel(int positions, int out, CohortShape cohort, const fl
     to.sum[std::size_t(client) * to.stride + std::size_t(o)] += total / float(examples.size);
     return;
   }
-  const std::size_t at = std::size_t(client) * u.stride + std::size_t(o);
-  const float lambda = u.diagonal ? u.lambda[at] : u.lambda[client];
-  const float eta = u.eta == nullptr ? 0.0f : u.eta[at];
-  const float momentum =
-      u.mu * u.momentum[at] + total + (lambda * u.theta[at] - eta) * u.per_example[client];
-  u.momentum[at] = momentum;
-  u.theta[at] -= u.lr * momentum;
+  update_one(u, client, std::size_t(o), total);
 }
 
 }  // namespace
