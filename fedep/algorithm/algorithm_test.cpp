@@ -66,8 +66,7 @@ TEST(FedPa, DeltaEqualsTheDenseSolve) {
   }
 }
 
-// Samples that have hardly moved apart, far from where they started: what is left after most of the
-// moves' scalar products has cancelled.
+// Samples that have hardly moved apart, far from where they started.
 TEST(FedPa, FloatsThatLieCloseTogetherAreSolvedAsExactlyAsDoubles) {
   using F = HostVector<float>;
   constexpr std::size_t d = 2000, l = 10;
@@ -94,6 +93,17 @@ TEST(FedPa, FloatsThatLieCloseTogetherAreSolvedAsExactlyAsDoubles) {
       norm += expected[i] * expected[i];
     }
     EXPECT_LT(std::sqrt(gap / norm), 1e-6) << rho;
+  }
+}
+
+// However far they are: nothing of the way there is taken for their spread.
+TEST(FedPa, SamplesAtOnePlaceGiveTheWayThereAsOftenAsTheyAre) {
+  for (const double far : {1e3, 1e9, 1e25}) {
+    const V place = far * random_vector(500, 50), initial = random_vector(500, 51);
+    const std::vector<V> samples(4, place);
+    const V delta = posterior_delta(std::span<const V>(samples), initial, 0.5);
+    const V expected = (1 + 3 * 0.5) * (place - initial);
+    for (std::size_t i = 0; i < 500; ++i) EXPECT_NEAR(delta[i], expected[i], 1e-12 * far);
   }
 }
 
