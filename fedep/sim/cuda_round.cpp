@@ -7,6 +7,7 @@
 #include "fedep/algorithm/cavity.h"
 #include "fedep/algorithm/damping.h"
 #include "fedep/algorithm/fed_pa.h"
+#include "fedep/cuda/sample_moves.h"
 #include "fedep/cuda/vector_kernels.h"
 #include "fedep/message/check.h"
 #include "fedep/optim/clip.h"
