@@ -7,7 +7,8 @@ namespace fedep::gpu {
 namespace {
 
 template <class Block, bool kBackward, bool kVector, bool kPrecise>
-__global__ void __launch_bounds__(Block::kBlock) gather_product(const GatherTask task) {
+__global__ void __launch_bounds__(Block::kBlock, Block::kAtOnce)
+    gather_product(const GatherTask task) {
   using Product = typename Block::template Product<kBackward, kPrecise>;
   constexpr int kM = Block::kM, kN = Block::kN, kBlock = Block::kBlock;
   constexpr int kTile = Product::kTileDepth, kStages = Product::kStages;
@@ -224,21 +225,21 @@ void choose_tile(GatherTask task, Stream stream) {
   const long across = (sides.columns + 63) / 64 * task.cohort.clients;
   // On small maps a block stays at one position, where only few taps meet data.
   task.by_position = sides.positions > 1 && sides.positions <= 9 && task.cohort.rows <= 64;
-  // Two groups of warps share the depth of a small tile. Where there are few blocks, more of each
-  // is on its way.
-  if (task.by_position || rows <= 32) {
-    if ((rows + 31) / 32 * across < 200) {
-      return launch<Blocking<32, 64, 1, 4, 2, 3>, kBackward, kVector, kPrecise>(task, stream);
-    }
-    return launch<Blocking<32, 64, 1, 4, 2, 2>, kBackward, kVector, kPrecise>(task, stream);
+  // Two groups of warps share the depth of a small tile.
+  if (task.by_position || (rows <= 32 && across >= 200)) {
+    return launch<Blocking<32, 64, 1, 4, 2, 2, 3>, kBackward, kVector, kPrecise>(task, stream);
   }
-  if ((rows + 127) / 128 * across >= 400 && sides.columns <= 32) {
-    return launch<Blocking<128, 32, 4, 4, 1, 2>, kBackward, kVector, kPrecise>(task, stream);
+  if (rows <= 32) {  // few blocks: more of each is on its way
+    return launch<Blocking<32, 64, 1, 4, 2, 4, 2>, kBackward, kVector, kPrecise>(task, stream);
   }
   if ((rows + 127) / 128 * across >= 400) {
-    return launch<Blocking<128, 64, 2, 4, 1, 2>, kBackward, kVector, kPrecise>(task, stream);
+    return sides.columns <= 32
+               ? launch<Blocking<128, 32, 4, 4, 1, 2, 0>, kBackward, kVector, kPrecise>(task,
+                                                                                        stream)
+               : launch<Blocking<128, 64, 2, 4, 1, 2, 3>, kBackward, kVector, kPrecise>(task,
+                                                                                        stream);
   }
-  return launch<Blocking<64, 64, 2, 4, 2, 3>, kBackward, kVector, kPrecise>(task, stream);
+  return launch<Blocking<64, 64, 2, 4, 2, 3, 0>, kBackward, kVector, kPrecise>(task, stream);
 }
 
 template <bool kBackward>

@@ -123,12 +123,14 @@ __global__ void bias_kernel(int positions, int out, CohortShape cohort, const fl
       for (int image = int(threadIdx.y); image < count; image += kBiasRows) {
         float gradient = 0.0f;
         const int row = examples.at(image) * positions;
+#pragma unroll 8
         for (int p = 0; p < positions; ++p) {
           gradient += from[std::size_t(row + p) * std::size_t(out) + std::size_t(o)];
         }
         total += gradient * gradient;
       }
     } else {
+#pragma unroll 8
       for (int row = int(threadIdx.y); row < count * positions; row += kBiasRows) {
         total += from[std::size_t(row) * std::size_t(out) + std::size_t(o)];
       }

@@ -25,13 +25,22 @@ __device__ inline std::uint32_t high_part(float x) {
   return kOperand == Operand::as_is ? __float_as_uint(x) : to_tf32(x);
 }
 
+// Four 8 x 4 tiles, whose rows begin where eight lanes each say: lane 4r + p gets element p of row
+// r of each. That is how tensor cores take operands whose contracted index is the inner one.
+__device__ inline void load_tiles(const float* row, float (&to)[4]) {
+  std::uint32_t bits[4];
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];\n"
+               : "=r"(bits[0]), "=r"(bits[1]), "=r"(bits[2]), "=r"(bits[3])
+               : "r"(shared_address(row)));
+  for (int i = 0; i < 4; ++i) to[i] = __uint_as_float(bits[i]);
+}
+
 // A block's product of a [kM, kDepth] tile and a [kDepth, kN] tile, shared by kWarps = kWarpsM ×
-// kWarpsN warps. `kInnerA`: the contracted index is the inner one of A's tile (stride kDepth + 8),
-// else the outer one (stride kM + 4); likewise B. These strides keep a warp's reads for eight
-// contracted indices in different banks. A thread takes contracted indices 2p and 2p + 1 where the instruction means p and p + 4:
-// the order of a sum is free, and neighbours come with one read. With kGroups > 1 a tile is that
-// many times as deep, and each group of kWarps warps sums its part of the depth: merge() adds them
-// up.
+// kWarpsN warps. `kInnerA`: the contracted index is the inner one of A's tile, else the outer one;
+// likewise B. Where an inner one is, a thread takes the contracted indices p and p + 4 that the
+// instruction means, else 2p and 2p + 1, since the order of a sum is free. Strides keep a warp's
+// reads in different banks either way. With kGroups > 1 a tile is that many times as deep, and each
+// group of kWarps warps sums its part of the depth: merge() adds them up.
 template <int kM_, int kN_, int kWarpsM, bool kInnerA, bool kInnerB, bool kPrecise,
           int kStages_ = 3, int kGroups_ = 1, int kWarps = 4>
 struct TileProduct {
@@ -40,8 +49,10 @@ struct TileProduct {
   static constexpr int kThreads = 32 * kWarps;  // of a group
   static constexpr int kWarpsN = kWarps / kWarpsM;
   static constexpr int kTilesM = kM / kWarpsM / 16, kTilesN = kN / kWarpsN / 8;
-  static constexpr int kStrideA = kInnerA ? kTileDepth + 8 : kM + 4;
-  static constexpr int kStrideB = kInnerB ? kTileDepth + 8 : kN + 4;
+  static constexpr bool kInner = kInnerA || kInnerB;
+  static constexpr int kStep = kInner ? 4 : 1;  // between a thread's two contracted indices
+  static constexpr int kStrideA = kInnerA ? kTileDepth + 4 : kM + (kInner ? 8 : 4);
+  static constexpr int kStrideB = kInnerB ? kTileDepth + 4 : kN + (kInner ? 8 : 4);
   static constexpr int kFloatsA = kInnerA ? kM * kStrideA : kTileDepth * kStrideA;
   static constexpr int kFloatsB = kInnerB ? kN * kStrideB : kTileDepth * kStrideB;
   static constexpr int kStrideC = kN + 4;
@@ -109,35 +120,40 @@ struct TileProduct {
   // Eight of the contracted indices, from k0 on.
   template <Operand kA, Operand kB>
   __device__ void add(const float* a_tile, const float* b_tile, int k0) {
-    const int group = (int(threadIdx.x) & 31) >> 2, place = int(threadIdx.x) & 3;
-    const int k = k0 + first_k() + place * 2;
+    const int lane = int(threadIdx.x) & 31, group = lane >> 2;
+    const int k = k0 + first_k() + (lane & 3) * (kInner ? 1 : 2);
     float a[kTilesM][4];
 #pragma unroll
     for (int i = 0; i < kTilesM; ++i) {
+      if constexpr (kInnerA) {  // lanes name rows 0..15 at the first four indices, then at the next
+        const int row = first_row() + i * 16 + (lane & 15);
+        load_tiles(a_tile + row * kStrideA + k0 + first_k() + (lane >> 4) * 4, a[i]);
+      } else {
 #pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const int m = first_row() + i * 16 + group + half * 8;
-        if constexpr (kInnerA) {
-          const float2 two = *reinterpret_cast<const float2*>(a_tile + m * kStrideA + k);
-          a[i][half] = prepared<kA>(two.x);
-          a[i][half + 2] = prepared<kA>(two.y);
-        } else {
-          a[i][half] = prepared<kA>(a_tile[k * kStrideA + m]);
-          a[i][half + 2] = prepared<kA>(a_tile[(k + 1) * kStrideA + m]);
+        for (int half = 0; half < 2; ++half) {
+          const int m = first_row() + i * 16 + group + half * 8;
+          a[i][half] = a_tile[k * kStrideA + m];
+          a[i][half + 2] = a_tile[(k + kStep) * kStrideA + m];
         }
       }
+#pragma unroll
+      for (float& element : a[i]) element = prepared<kA>(element);
     }
     float b[kTilesN][2];
 #pragma unroll
     for (int j = 0; j < kTilesN; ++j) {
-      const int n = first_column() + j * 8 + group;
-      if constexpr (kInnerB) {
-        const float2 two = *reinterpret_cast<const float2*>(b_tile + n * kStrideB + k);
-        b[j][0] = prepared<kB>(two.x);
-        b[j][1] = prepared<kB>(two.y);
+      if constexpr (kInnerB) {  // two neighbours at once
+        static_assert(kTilesN % 2 == 0, "tiles come in pairs");
+        if (j % 2 == 1) continue;
+        const int row = first_column() + j * 8 + (lane >> 4) * 8 + (lane & 7);
+        float two[4];
+        load_tiles(b_tile + row * kStrideB + k0 + first_k() + (lane >> 3 & 1) * 4, two);
+#pragma unroll
+        for (int part = 0; part < 4; ++part) b[j + part / 2][part % 2] = prepared<kB>(two[part]);
       } else {
+        const int n = first_column() + j * 8 + group;
         b[j][0] = prepared<kB>(b_tile[k * kStrideB + n]);
-        b[j][1] = prepared<kB>(b_tile[(k + 1) * kStrideB + n]);
+        b[j][1] = prepared<kB>(b_tile[(k + kStep) * kStrideB + n]);
       }
     }
     std::uint32_t high_a[kTilesM][4], high_b[kTilesN][2];

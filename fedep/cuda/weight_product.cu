@@ -8,6 +8,8 @@
 namespace fedep::gpu {
 namespace {
 
+constexpr int kTileOfTaps = 96;  // rows of a tile over several taps
+
 template <int kM, int kN, int kWarpsM, int kWarps, bool kVector, bool kPrecise, Sum kSum,
           bool kFetch>
 void launch(const WeightTask& task, Stream stream) {
@@ -28,8 +30,17 @@ void launch(const WeightTask& task, Stream stream) {
 
 template <bool kVector, bool kPrecise, Sum kSum>
 void choose_tile(const WeightTask& task, Stream stream) {
+  const Geometry& g = task.g;
   // A tile within one tap sums over that tap's positions alone.
-  const bool wide = task.g.in % 64 == 0 || task.g.taps == 1;
+  const bool wide = g.in % 64 == 0 || g.taps == 1;
+  if constexpr (kVector) {
+    if (!wide && all_taps_meet_all(g)) {
+      return launch<kTileOfTaps, 64, 2, 8, true, kPrecise, kSum, false>(task, stream);
+    }
+    if (g.taps == 1 && g.in <= 32 && g.out <= 32) {
+      return launch<32, 32, 2, 4, true, kPrecise, kSum, false>(task, stream);
+    }
+  }
   if constexpr (kVector && kSum == Sum::gradients) {
     if (task.splits == 1 && wide) {
       return launch<64, 64, 4, 8, true, kPrecise, kSum, true>(task, stream);
@@ -57,7 +68,7 @@ bool aligned(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 ==
 
 // Enough blocks for every multiprocessor to have a dozen, but parts of several tiles.
 int gradient_splits(const Geometry& g, int clients) {
-  const int tile_m = g.in % 64 == 0 || g.taps == 1 ? 64 : 32;
+  const int tile_m = g.in % 64 == 0 || g.taps == 1 ? 64 : all_taps_meet_all(g) ? kTileOfTaps : 32;
   const long blocks = long((g.taps * g.in + tile_m - 1) / tile_m) * ((g.out + 63) / 64) * clients;
   const int positions = g.out_height * g.out_width;
   return int(std::max<long>(1, std::min<long>({kMostSplits, 2000 / blocks, positions / 8})));

@@ -8,11 +8,24 @@
 
 namespace fedep::gpu {
 
+// Whether no tap is ever outside of its map: the convolution is not padded.
+__host__ __device__ inline bool all_taps_meet_all(const Geometry& g) {
+  return g.pad_top == 0 && g.pad_left == 0 && g.taps == g.kernel * g.kernel &&
+         (g.out_height - 1) * g.stride + g.kernel <= g.height &&
+         (g.out_width - 1) * g.stride + g.kernel <= g.width;
+}
+
+// Blocks that a multiprocessor should have registers for; 0: as many as the compiler likes.
+constexpr int blocks_at_once(Sum sum, int tile_m) {
+  return sum == Sum::gradients ? 0 : tile_m > 64 ? 2 : 3;
+}
+
 // `kFetch`: what the step needs besides the gradient (theta, momentum, eta, lambda) is fetched into
 // shared memory while the gradient is summed.
 template <int kM, int kN, int kWarpsM, int kWarps, bool kVector, bool kPrecise, Sum kSum,
           bool kFetch>
-__global__ void __launch_bounds__(32 * kWarps) weight_product(const WeightTask task) {
+__global__ void __launch_bounds__(32 * kWarps, blocks_at_once(kSum, kM))
+    weight_product(const WeightTask task) {
   using Product = TileProduct<kM, kN, kWarpsM, false, false, kPrecise, kFetch ? 2 : 3, 1, kWarps>;
   constexpr int kThreads = Product::kThreads;
   constexpr int kStages = Product::kStages;
@@ -27,6 +40,8 @@ __global__ void __launch_bounds__(32 * kWarps) weight_product(const WeightTask t
   const int rows_m = g.weight_rows;
   const int positions = g.out_height * g.out_width;
   const bool one_tap = g.in % kM == 0 || g.taps == 1;
+  // What a row of A's tile is made of lies at the same distances for every row of the sum.
+  const bool in_rows = one_tap || all_taps_meet_all(g);
   constexpr int kAcrossM = kM / kPart, kAcrossN = kN / kPart;
   const int column_m = (tid % kAcrossM) * kPart, column_n = (tid % kAcrossN) * kPart;
   const int n = first_n + column_n;
@@ -74,7 +89,7 @@ __global__ void __launch_bounds__(32 * kWarps) weight_product(const WeightTask t
 
   // Output positions that this block's tap meets data at; all of them where a block has several
   // taps.
-  if (tid < 32) tap_positions.list(g, block_tap, !one_tap);
+  if (tid < 32) tap_positions.list(g, one_tap ? block_tap : 0, !in_rows);
   __syncthreads();
   const int listed = tap_positions.count;
   // Rows of the sum. For squares each example has `groups` groups of `width` positions, the last one
@@ -170,28 +185,35 @@ __global__ void __launch_bounds__(32 * kWarps) weight_product(const WeightTask t
         valid ? dy_begin + image * output_map + int(tap_positions.output[index]) * g.out : dy,
         valid);
   };
-  // Where a block has one tap, kLanes threads share a row of both tiles and its address is worked out
-  // once.
+  // kLanes threads share a row of both tiles, and its address is worked out once. Columns of other
+  // taps than the first lie elsewhere, but equally far for every row.
   constexpr int kLanes = kThreads / kDepth;
   const int lane = (tid % kLanes) * kPart, own_row = tid / kLanes;
   const unsigned to_a = shared_address(shared) + unsigned(own_row * Product::kStrideA + lane) * 4;
   const unsigned to_b =
       shared_address(shared) + unsigned(Product::kFloatsA + own_row * Product::kStrideB + lane) * 4;
-  const float* const x_lane = x + first_m - (g.taps == 1 ? 0 : block_tap * g.in) + lane;
+  constexpr int kColumns = kM / (kLanes * kPart);
+  int x_column[kColumns];
+#pragma unroll
+  for (int j = 0; j < kColumns; ++j) {
+    const int row = first_m + lane + j * kLanes * kPart;
+    const int row_tap = one_tap ? block_tap : divide(g.by_in, row);
+    const int tap_y = g.tap[row_tap] / g.kernel, tap_x = g.tap[row_tap] % g.kernel;
+    const int shift = one_tap ? 0 : (tap_y * g.width + tap_x) * g.in;
+    x_column[j] = row < rows_m ? shift + row - (g.taps == 1 ? 0 : row_tap * g.in) : -1;
+  }
   const float* const dy_lane = dy + first_n + lane;
   const auto load_row = [&](int tile, int stage) {
     int image, index;
     row_at(first + tile * kDepth + own_row, image, index);
     const bool valid = image >= 0;
-    const float* const x_from =
-        x_lane + (valid ? image * input_map + tap_positions.input[index] : 0);
+    const float* const x_from = x + (valid ? image * input_map + tap_positions.input[index] : 0);
     const float* const dy_from =
         dy_lane + (valid ? image * output_map + int(tap_positions.output[index]) * g.out : 0);
 #pragma unroll
-    for (int j = 0; j < kM / (kLanes * kPart); ++j) {
-      const int column = j * kLanes * kPart;
-      copy<kPart>(to_a + unsigned(stage) * kStageBytes + unsigned(column) * 4, x_from + column,
-                  valid && first_m + lane + column < rows_m);
+    for (int j = 0; j < kColumns; ++j) {
+      copy<kPart>(to_a + unsigned(stage) * kStageBytes + unsigned(j * kLanes * kPart) * 4,
+                  x_from + max(x_column[j], 0), valid && x_column[j] >= 0);
     }
 #pragma unroll
     for (int j = 0; j < kN / (kLanes * kPart); ++j) {
@@ -201,7 +223,7 @@ __global__ void __launch_bounds__(32 * kWarps) weight_product(const WeightTask t
     }
   };
   const auto load = [&](int tile, int stage) {
-    if (kVector && one_tap) return load_row(tile, stage);
+    if (kVector && in_rows) return load_row(tile, stage);
     const int begin = first + tile * kDepth;
     int image, index;
 #pragma unroll
