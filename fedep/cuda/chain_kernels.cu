@@ -1,5 +1,8 @@
 #include "fedep/cuda/chain_kernels.h"
 
+#include <algorithm>
+
+#include "fedep/cuda/groups.cuh"
 #include "fedep/cuda/launch.h"
 #include "fedep/cuda/random.cuh"
 
@@ -17,6 +20,13 @@ __device__ Prior prior_of(const ChainRows& rows, int c, std::size_t i) {
           rows.diagonal ? rows.lambda[i] : rows.lambda[c]};
 }
 
+// All groups of a chunk's coordinates in the block's row.
+template <class Work>
+__device__ void for_each_group_of(const Chunk& chunk, const ChainRows& rows, const Work& work) {
+  const std::size_t begin = blockIdx.y * rows.stride + chunk.begin;
+  for_each_group(begin + threadIdx.x, kThreads, begin + chunk.size, work);
+}
+
 // m ← μ m + (λ θ - η)/N, θ ← θ - lr m
 __device__ void coast_step(const ChainRows& rows, const Prior& prior, float per_example, float& m,
                            float& theta) {
@@ -25,11 +35,26 @@ __device__ void coast_step(const ChainRows& rows, const Prior& prior, float per_
   theta -= rows.lr * m;
 }
 
-// One more sample x, which weighs 1/n if it is the n-th.
-__device__ void accumulate(float weight, float x, float& mean, float& squares) {
-  const float gap = x - mean;
-  mean += weight * gap;
-  squares += gap * (x - mean);
+// The moments of a coordinate's samples so far.
+struct Samples {
+  float mean = 0, squares = 0;
+
+  // One more, which weighs 1/n if it is the n-th.
+  __device__ void add(float weight, float x) {
+    const float gap = x - mean;
+    mean += weight * gap;
+    squares += gap * (x - mean);
+  }
+
+  __device__ void write(const ChainRows& rows, std::size_t i) const {
+    rows.mean[i] = mean;
+    if (rows.squares != nullptr) rows.squares[i] = squares;
+  }
+};
+
+__device__ Samples samples_before(const ChainRows& rows, std::size_t i, int n) {
+  if (n <= 1) return {};
+  return {rows.mean[i], rows.squares != nullptr ? rows.squares[i] : 0.0f};
 }
 
 // Some steps of a coordinate with pull p and push q, on (θ, m): they are linear in both and in q.
@@ -47,24 +72,35 @@ struct StepsMap {
   }
 };
 
-__global__ void start_kernel(ChainRows rows, const float* start, std::size_t size) {
-  float* const theta = rows.theta + blockIdx.y * rows.stride;
-  float* const momentum = rows.momentum + blockIdx.y * rows.stride;
-  const std::size_t stride = gridDim.x * kThreads, own = blockIdx.x * kThreads + threadIdx.x;
-  // In fours: rows begin at whole cache lines, and so does a vector of its own.
-  for (std::size_t i = own; i < size / 4; i += stride) {
-    reinterpret_cast<float4*>(theta)[i] = reinterpret_cast<const float4*>(start)[i];
-    reinterpret_cast<float4*>(momentum)[i] = make_float4(0, 0, 0, 0);
+// In fours: rows begin at whole cache lines, and so does a vector of its own.
+__global__ void __launch_bounds__(kThreads) start_kernel(ChainRows rows, ChainStart start) {
+  const int c = blockIdx.x;
+  const std::size_t row = c * rows.stride;
+  const float* const eta = start.eta != nullptr ? start.eta[c] : nullptr;
+  const float* const lambda = start.lambda != nullptr ? start.lambda[c] : nullptr;
+  const float added = lambda != nullptr ? start.added[c] : 0.0f;
+  const auto four = [](const float* from, std::size_t i) {
+    return reinterpret_cast<const float4*>(from)[i];
+  };
+  const auto put = [row](float* to, std::size_t i, float4 value) {
+    reinterpret_cast<float4*>(to + row)[i] = value;
+  };
+  const std::size_t stride = gridDim.y * kThreads, own = blockIdx.y * kThreads + threadIdx.x;
+#pragma unroll 2
+  for (std::size_t i = own; i < start.size / 4; i += stride) {
+    put(rows.theta, i, four(start.theta, i));
+    put(rows.momentum, i, make_float4(0, 0, 0, 0));
+    if (eta != nullptr) put(start.eta_rows, i, four(eta, i));
+    if (lambda != nullptr) {
+      const float4 v = four(lambda, i);
+      put(start.lambda_rows, i, make_float4(v.x + added, v.y + added, v.z + added, v.w + added));
+    }
   }
-  for (std::size_t i = size / 4 * 4 + own; i < size; i += stride) {
-    theta[i] = start[i];
-    momentum[i] = 0.0f;
-  }
-}
-
-__global__ void add_number_kernel(const float* from, float added, std::size_t size, float* to) {
-  for (std::size_t i = blockIdx.x * kThreads + threadIdx.x; i < size; i += gridDim.x * kThreads) {
-    to[i] = from[i] + added;
+  for (std::size_t i = start.size / 4 * 4 + own; i < start.size; i += stride) {
+    rows.theta[row + i] = start.theta[i];
+    rows.momentum[row + i] = 0.0f;
+    if (eta != nullptr) start.eta_rows[row + i] = eta[i];
+    if (lambda != nullptr) start.lambda_rows[row + i] = lambda[i] + added;
   }
 }
 
@@ -87,48 +123,50 @@ __global__ void __launch_bounds__(kThreads)
     }
     __syncthreads();
   }
-  for (std::uint32_t j = threadIdx.x; j < chunk.size; j += kThreads) {
-    const std::size_t i = c * rows.stride + chunk.begin + j;
-    const Prior prior = prior_of(rows, c, i);
-    const float pull = prior.lambda * per_example, push = -prior.eta * per_example;
-    float theta = rows.theta[i], m = rows.momentum[i], sum = 0, mean = 0, squares = 0;
-    if (first_sample > 1) {
-      mean = rows.mean[i];
-      if (rows.squares != nullptr) squares = rows.squares[i];
-    }
-    StepsMap map;
-    if (!kSums) {
+  for_each_group_of(chunk, rows, [&](const Group& group) {
+    Prior priors[kAtOnce];
+    float thetas[kAtOnce], momenta[kAtOnce];
+    Samples samples[kAtOnce];
+    group.each([&](int j, std::size_t i) {
+      priors[j] = prior_of(rows, c, i);
+      thetas[j] = rows.theta[i];
+      momenta[j] = rows.momentum[i];
+      samples[j] = samples_before(rows, i, first_sample);
+    });
+    group.each([&](int j, std::size_t i) {
+      const float pull = priors[j].lambda * per_example, push = -priors[j].eta * per_example;
+      float theta = thetas[j], m = momenta[j], sum = 0;
+      StepsMap map;
+      if (!kSums) {
 #pragma unroll 5
-      for (int step = 0; step < n; ++step) map.add_step(rows.mu, rows.lr, pull);
-    }
-    const float theta_push = map.theta_by_push * push, m_push = map.m_by_push * push;
-    for (int epoch = 0; epoch < epochs; ++epoch) {
-      if (kSums) {
-        sum = 0;
-#pragma unroll 5
-        for (int step = 0; step < n; ++step) {
-          m = __fmaf_rn(rows.mu, m, __fmaf_rn(pull, theta, push));
-          theta = __fmaf_rn(-rows.lr, m, theta);
-          sum += theta;
-        }
-      } else {
-        const float before = theta;
-        theta = __fmaf_rn(map.theta_by_theta, theta, __fmaf_rn(map.theta_by_m, m, theta_push));
-        m = __fmaf_rn(map.m_by_theta, before, __fmaf_rn(map.m_by_m, m, m_push));
+        for (int step = 0; step < n; ++step) map.add_step(rows.mu, rows.lr, pull);
       }
-      if (first_sample == 0) continue;
-      const float weight =
-          epoch < kMostWeights ? weights[epoch] : 1.0f / float(first_sample + epoch);
-      accumulate(weight, kSums && n > 0 ? sum / float(n) : theta, mean, squares);
-    }
-    rows.theta[i] = theta;
-    rows.momentum[i] = m;
-    if (kSums) rows.sum[i] = sum;
-    if (first_sample > 0) {
-      rows.mean[i] = mean;
-      if (rows.squares != nullptr) rows.squares[i] = squares;
-    }
-  }
+      const float theta_push = map.theta_by_push * push, m_push = map.m_by_push * push;
+      for (int epoch = 0; epoch < epochs; ++epoch) {
+        if (kSums) {
+          sum = 0;
+#pragma unroll 5
+          for (int step = 0; step < n; ++step) {
+            m = __fmaf_rn(rows.mu, m, __fmaf_rn(pull, theta, push));
+            theta = __fmaf_rn(-rows.lr, m, theta);
+            sum += theta;
+          }
+        } else {
+          const float before = theta;
+          theta = __fmaf_rn(map.theta_by_theta, theta, __fmaf_rn(map.theta_by_m, m, theta_push));
+          m = __fmaf_rn(map.m_by_theta, before, __fmaf_rn(map.m_by_m, m, m_push));
+        }
+        if (first_sample == 0) continue;
+        const float weight =
+            epoch < kMostWeights ? weights[epoch] : 1.0f / float(first_sample + epoch);
+        samples[j].add(weight, kSums && n > 0 ? sum / float(n) : theta);
+      }
+      rows.theta[i] = theta;
+      rows.momentum[i] = m;
+      if (kSums) rows.sum[i] = sum;
+      if (first_sample > 0) samples[j].write(rows, i);
+    });
+  });
 }
 
 // Where all of a client's coordinates have one precision and nobody asks for variances, they all
@@ -158,33 +196,85 @@ __global__ void __launch_bounds__(kThreads)
   }
   __syncthreads();
   const float kept = float(first_sample - 1) / float(samples);
-  for (std::uint32_t j = threadIdx.x; j < chunk.size; j += kThreads) {
-    const std::size_t i = c * rows.stride + chunk.begin + j;
-    const float theta = rows.theta[i], m = rows.momentum[i];
-    const float eta = rows.eta != nullptr ? rows.eta[i] : 0.0f;
-    const auto image = [&](const float(&by)[3]) { return by[0] * theta + by[1] * m + by[2] * eta; };
-    rows.theta[i] = image(to_theta);
-    rows.momentum[i] = image(to_momentum);
-    if (first_sample > 0) {
-      rows.mean[i] = image(to_mean) + (first_sample > 1 ? kept * rows.mean[i] : 0.0f);
-    }
-  }
+  for_each_group_of(chunk, rows, [&](const Group& group) {
+    float theta[kAtOnce], m[kAtOnce], eta[kAtOnce], mean[kAtOnce];
+    group.each([&](int j, std::size_t i) {
+      theta[j] = rows.theta[i];
+      m[j] = rows.momentum[i];
+      eta[j] = rows.eta != nullptr ? rows.eta[i] : 0.0f;
+      if (first_sample > 1) mean[j] = rows.mean[i];
+    });
+    group.each([&](int j, std::size_t i) {
+      const auto image = [&](const float(&by)[3]) {
+        return by[0] * theta[j] + by[1] * m[j] + by[2] * eta[j];
+      };
+      rows.theta[i] = image(to_theta);
+      rows.momentum[i] = image(to_momentum);
+      if (first_sample > 0) {
+        rows.mean[i] = image(to_mean) + (first_sample > 1 ? kept * mean[j] : 0.0f);
+      }
+    });
+  });
+}
+
+// The last iterate of an epoch of `taken` steps, or the average where sums are kept.
+struct PresentSample {
+  const float* from;
+  float taken = 0;  // 0: not an average
+
+  __device__ PresentSample(const ChainRows& rows, int steps)
+      : from(rows.sum != nullptr && steps > 0 ? rows.sum : rows.theta),
+        taken(rows.sum != nullptr ? float(steps) : 0.0f) {}
+  __device__ float of(float x) const { return taken > 0 ? x / taken : x; }
+};
+
+// Where the kept samples of the block's chunk begin, less where its coordinates do.
+__device__ std::size_t kept_begin(const Chunk& chunk, const ChainRows& rows) {
+  return (std::size_t(blockIdx.y) * gridDim.x + blockIdx.x) * kChunk -
+         (blockIdx.y * rows.stride + chunk.begin);
 }
 
 __global__ void __launch_bounds__(kThreads)
-    add_sample_kernel(ChainRows rows, Chunks chunks, const std::int32_t* steps, int n) {
-  const int c = blockIdx.y;
+    keep_sample_kernel(ChainRows rows, Chunks chunks, const std::int32_t* steps, float* kept) {
   const Chunk chunk = chunks.chunks[blockIdx.x];
-  const int taken = steps[c];
-  for (std::uint32_t j = threadIdx.x; j < chunk.size; j += kThreads) {
-    const std::size_t i = c * rows.stride + chunk.begin + j;
-    const float x = rows.sum != nullptr && taken > 0 ? rows.sum[i] / float(taken) : rows.theta[i];
-    float mean = n > 1 ? rows.mean[i] : 0.0f;
-    float squares = n > 1 && rows.squares != nullptr ? rows.squares[i] : 0.0f;
-    accumulate(1.0f / float(n), x, mean, squares);
-    rows.mean[i] = mean;
-    if (rows.squares != nullptr) rows.squares[i] = squares;
-  }
+  const PresentSample present(rows, steps[blockIdx.y]);
+  const std::size_t begin = kept_begin(chunk, rows);
+  for_each_group_of(chunk, rows, [&](const Group& group) {
+    float x[kAtOnce];
+    group.each([&](int j, std::size_t i) { x[j] = present.from[i]; });
+    group.each([&](int j, std::size_t i) { kept[begin + i] = present.of(x[j]); });
+  });
+}
+
+// `kMost` samples were kept, or fewer.
+template <int kMost>
+__global__ void __launch_bounds__(kThreads)
+    add_samples_kernel(ChainRows rows, Chunks chunks, const std::int32_t* steps, const float* kept,
+                       int count, bool with_present, int n) {
+  const Chunk chunk = chunks.chunks[blockIdx.x];
+  const PresentSample present(rows, steps[blockIdx.y]);
+  const std::size_t begin = kept_begin(chunk, rows);
+  const std::size_t stride = std::size_t(gridDim.y) * gridDim.x * kChunk;
+  for_each_group_of(chunk, rows, [&](const Group& group) {
+    float x[kAtOnce], before[kAtOnce][kMost > 0 ? kMost : 1];
+    Samples samples[kAtOnce];
+    group.each([&](int j, std::size_t i) {
+#pragma unroll
+      for (int k = 0; k < kMost; ++k) {
+        if (k < count) before[j][k] = kept[k * stride + begin + i];
+      }
+      if (with_present) x[j] = present.from[i];
+      samples[j] = samples_before(rows, i, n);
+    });
+    group.each([&](int j, std::size_t i) {
+#pragma unroll
+      for (int k = 0; k < kMost; ++k) {
+        if (k < count) samples[j].add(1.0f / float(n + k), before[j][k]);
+      }
+      if (with_present) samples[j].add(1.0f / float(n + count), present.of(x[j]));
+      samples[j].write(rows, i);
+    });
+  });
 }
 
 __global__ void __launch_bounds__(kThreads)
@@ -244,14 +334,11 @@ dim3 grid_of(std::size_t elements, int clients) {
 
 }  // namespace
 
-void start_chains(const ChainRows& rows, const float* start, std::size_t size, Stream stream) {
-  start_kernel<<<grid_of(size, rows.clients), kThreads, 0, stream>>>(rows, start, size);
+void start_chains(const ChainRows& rows, const ChainStart& start, Stream stream) {
+  // Clients side by side: where they start is read once.
+  const unsigned blocks = unsigned(std::clamp<std::size_t>(start.size / kChunk, 1, 65535));
+  start_kernel<<<dim3(unsigned(rows.clients), blocks), kThreads, 0, stream>>>(rows, start);
   check_launch("start_chains");
-}
-
-void add_number(const float* from, float added, std::size_t size, float* to, Stream stream) {
-  add_number_kernel<<<grid_of(size, 1), kThreads, 0, stream>>>(from, added, size, to);
-  check_launch("add_number");
 }
 
 void coast(const ChainRows& rows, const Chunks& chunks, int epochs, const std::int32_t* steps,
@@ -265,11 +352,21 @@ void coast(const ChainRows& rows, const Chunks& chunks, int epochs, const std::i
   check_launch("coast");
 }
 
-void add_sample(const ChainRows& rows, const Chunks& chunks, const std::int32_t* steps, int n,
-                Stream stream) {
+void keep_sample(const ChainRows& rows, const Chunks& chunks, const std::int32_t* steps,
+                 float* kept, int place, Stream stream) {
   if (chunks.count == 0) return;
-  add_sample_kernel<<<grid_of(chunks, rows), kThreads, 0, stream>>>(rows, chunks, steps, n);
-  check_launch("add_sample");
+  float* const to = kept + std::size_t(place) * std::size_t(rows.clients) * kept_stride(chunks);
+  keep_sample_kernel<<<grid_of(chunks, rows), kThreads, 0, stream>>>(rows, chunks, steps, to);
+  check_launch("keep_sample");
+}
+
+void add_samples(const ChainRows& rows, const Chunks& chunks, const std::int32_t* steps,
+                 const float* kept, int count, bool with_present, int n, Stream stream) {
+  if (chunks.count == 0) return;
+  const auto kernel = count > 0 ? add_samples_kernel<kMostKept> : add_samples_kernel<0>;
+  kernel<<<grid_of(chunks, rows), kThreads, 0, stream>>>(rows, chunks, steps, kept, count,
+                                                         with_present, n);
+  check_launch("add_samples");
 }
 
 void step_without_data(const ChainRows& rows, const Chunks& chunks, const std::int32_t* count,

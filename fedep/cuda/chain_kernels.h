@@ -42,11 +42,17 @@ struct ChainRows {
   float* squares = nullptr;  // about it; null: not kept
 };
 
-// theta = start in every row, momentum = 0.
-void start_chains(const ChainRows& rows, const float* start, std::size_t size, Stream stream);
-
-// to = from + added, element by element.
-void add_number(const float* from, float added, std::size_t size, float* to, Stream stream);
+// How rows of `size` coordinates begin, momentum = 0 besides. Device memory.
+struct ChainStart {
+  std::size_t size = 0;
+  const float* theta = nullptr;          // of all rows
+  const float* const* eta = nullptr;     // [clients] of vectors; null: rows have none
+  const float* const* lambda = nullptr;  // [clients] of vectors; null: rows have none
+  const float* added = nullptr;          // [clients], to every lambda
+  float* eta_rows = nullptr;             // [clients, stride]
+  float* lambda_rows = nullptr;
+};
+void start_chains(const ChainRows& rows, const ChainStart& start, Stream stream);
 
 // Epochs that no gradient moves: each `steps`[c] steps m ← μ m + (λ θ - η)/N, θ ← θ - lr m, then,
 // if `first_sample` > 0, a sample (last iterate, or the average where sums are kept): the first of
@@ -54,9 +60,19 @@ void add_number(const float* from, float added, std::size_t size, float* to, Str
 void coast(const ChainRows& rows, const Chunks& chunks, int epochs, const std::int32_t* steps,
            int first_sample, Stream stream);
 
-// The n-th sample of all rows into their moments.
-void add_sample(const ChainRows& rows, const Chunks& chunks, const std::int32_t* steps, int n,
-                Stream stream);
+// Samples that wait to be added to rows' moments together, which takes fewer passes over these:
+// [kMostKept, clients, kept_stride(chunks)]. Device memory.
+constexpr int kMostKept = 4;
+inline std::size_t kept_stride(const Chunks& chunks) { return std::size_t(chunks.count) * kChunk; }
+
+// The rows' present sample becomes the one kept at `place`.
+void keep_sample(const ChainRows& rows, const Chunks& chunks, const std::int32_t* steps,
+                 float* kept, int place, Stream stream);
+
+// Into the rows' moments, first `count` kept samples, then, if `with_present`, the rows' present
+// one: the first of them is the n-th.
+void add_samples(const ChainRows& rows, const Chunks& chunks, const std::int32_t* steps,
+                 const float* kept, int count, bool with_present, int n, Stream stream);
 
 // What follows a step where every coordinate must be up to date at every step. Rows with count[c] =
 // 0 rest.

@@ -2,16 +2,16 @@
 
 #include <cmath>
 
+#include "fedep/cuda/groups.cuh"
 #include "fedep/cuda/launch.h"
-#include "fedep/cuda/reduce.cuh"
 
 namespace fedep::gpu {
 namespace {
 
 constexpr int kThreads = 256;
 
-__device__ float precision(const Moments& m, std::size_t i) {
-  const float variance = m.squares[i] / m.samples_less_one;
+__device__ float precision(const Moments& m, float squares) {
+  const float variance = squares / m.samples_less_one;
   return 1.0f / (m.one_less_shrinkage * variance + m.shrinkage);
 }
 
@@ -36,22 +36,35 @@ __device__ double block_sum(double value) {
   return total;
 }
 
+// All groups of a client's elements.
+template <class Work>
+__device__ void for_each_group_of(const Moments& m, const Work& work) {
+  const std::size_t first = std::size_t(blockIdx.x) * kThreads + threadIdx.x;
+  for_each_group(first, std::size_t(gridDim.x) * kThreads, m.size, work);
+}
+
 // Σ λ, Σ λ² before clipping, and Σ (cavity + added)².
 __global__ void __launch_bounds__(kThreads) first_sums_kernel(Moments m) {
   const int c = blockIdx.y;
   const float* const cavity = m.cavity[c];
+  const float cavity_number = m.cavity_number[c], added = m.added[c];
   double sum = 0, squares = 0, identity = 0;
-#pragma unroll 4
-  for (std::size_t i = std::size_t(blockIdx.x) * kThreads + threadIdx.x; i < m.size;
-       i += std::size_t(gridDim.x) * kThreads) {
-    const double x = precision(m, c * m.stride + i);
-    sum += x;
-    squares += x * x;
-    if (m.rescale) {
-      const double y = (cavity != nullptr ? cavity[i] : m.cavity_number[c]) + m.added[c];
-      identity += y * y;
-    }
-  }
+  for_each_group_of(m, [&](const Group& group) {
+    float own_squares[kAtOnce], own_cavity[kAtOnce];
+    group.each([&](int j, std::size_t i) {
+      own_squares[j] = m.squares[c * m.stride + i];
+      if (m.rescale) own_cavity[j] = cavity != nullptr ? cavity[i] : cavity_number;
+    });
+    group.each([&](int j, std::size_t) {
+      const double x = precision(m, own_squares[j]);
+      sum += x;
+      squares += x * x;
+      if (m.rescale) {
+        const double y = own_cavity[j] + added;
+        identity += y * y;
+      }
+    });
+  });
   const double totals[3] = {block_sum(sum), block_sum(squares), block_sum(identity)};
   if (threadIdx.x == 0) {
     double* const to = m.partial + (std::size_t(c) * kMomentPartials + blockIdx.x) * 3;
@@ -87,12 +100,14 @@ __global__ void __launch_bounds__(kThreads) clipped_sums_kernel(Moments m) {
   const int c = blockIdx.y;
   const float low = m.bounds[3 * c], high = m.bounds[3 * c + 1];
   double squares = 0;
-#pragma unroll 4
-  for (std::size_t i = std::size_t(blockIdx.x) * kThreads + threadIdx.x; i < m.size;
-       i += std::size_t(gridDim.x) * kThreads) {
-    const double x = clamped(precision(m, c * m.stride + i), low, high);
-    squares += x * x;
-  }
+  for_each_group_of(m, [&](const Group& group) {
+    float own_squares[kAtOnce];
+    group.each([&](int j, std::size_t i) { own_squares[j] = m.squares[c * m.stride + i]; });
+    group.each([&](int j, std::size_t) {
+      const double x = clamped(precision(m, own_squares[j]), low, high);
+      squares += x * x;
+    });
+  });
   const double total = block_sum(squares);
   if (threadIdx.x == 0) {
     m.partial[(std::size_t(c) * kMomentPartials + blockIdx.x) * 3] = total;
@@ -111,26 +126,19 @@ __global__ void __launch_bounds__(kThreads)
   const float low = m.bounds[3 * c], high = m.bounds[3 * c + 1], factor = m.bounds[3 * c + 2];
   float* const own_eta = eta[c];
   float* const own_lambda = lambda[c];
-  const std::size_t stride = std::size_t(gridDim.x) * kThreads;
-  for_each_group(std::size_t(blockIdx.x) * kThreads + threadIdx.x, stride, m.size,
-                 [&](std::size_t first, int count) {
-                   float x[kAtOnce], mean[kAtOnce];
-#pragma unroll
-                   for (int j = 0; j < kAtOnce; ++j) {
-                     if (j >= count) break;
-                     const std::size_t at = c * m.stride + first + j * stride;
-                     x[j] = clamped(precision(m, at), low, high);
-                     mean[j] = m.mean[at];
-                   }
-#pragma unroll
-                   for (int j = 0; j < kAtOnce; ++j) {
-                     if (j >= count) break;
-                     const std::size_t i = first + j * stride;
-                     if (m.rescale) x[j] = factor * x[j];
-                     own_lambda[i] = x[j];
-                     own_eta[i] = x[j] * mean[j];
-                   }
-                 });
+  for_each_group_of(m, [&](const Group& group) {
+    float squares[kAtOnce], mean[kAtOnce];
+    group.each([&](int j, std::size_t i) {
+      squares[j] = m.squares[c * m.stride + i];
+      mean[j] = m.mean[c * m.stride + i];
+    });
+    group.each([&](int j, std::size_t i) {
+      float x = clamped(precision(m, squares[j]), low, high);
+      if (m.rescale) x = factor * x;
+      own_lambda[i] = x;
+      own_eta[i] = x * mean[j];
+    });
+  });
 }
 
 }  // namespace

@@ -5,7 +5,8 @@
 // An operation R has a plain type R::Value and
 //
 //   R::Value zero() const;
-//   void take(R::Value&, int row, std::size_t i) const;
+//   auto load(int row, std::size_t i) const;  // what there is to read of an element
+//   void take(R::Value&, const loaded&) const;
 //   void merge(R::Value&, const R::Value&) const;
 //
 // Rows (clients) are reduced side by side: out[row].
@@ -15,6 +16,7 @@
 
 #include <cuda_runtime.h>
 
+#include "fedep/cuda/groups.cuh"
 #include "fedep/cuda/launch.h"
 
 namespace fedep {
@@ -25,18 +27,6 @@ inline unsigned blocks_for(std::size_t n, unsigned threads) {
   constexpr std::size_t kMost = 132 * 16;
   const std::size_t wanted = (n + threads - 1) / threads;
   return unsigned(wanted < 1 ? 1 : (wanted < kMost ? wanted : kMost));
-}
-
-// Calls work(i, count) for groups of up to kAtOnce elements i, i + stride, …, so that a thread's
-// loads of a group are on their way together. `stride` is the grid's.
-constexpr int kAtOnce = 4;
-template <class Work>
-__device__ void for_each_group(std::size_t first, std::size_t stride, std::size_t n,
-                               const Work& work) {
-  for (std::size_t i = first; i < n; i += kAtOnce * stride) {
-    const std::size_t left = (n - i + stride - 1) / stride;
-    work(i, left < kAtOnce ? int(left) : kAtOnce);
-  }
 }
 
 constexpr unsigned kReduceThreads = 256;
@@ -64,10 +54,12 @@ __global__ void reduce_rows(R op, std::size_t n, typename R::Value* partial) {
   typename R::Value value = op.zero();
   const int row = int(blockIdx.x);
   const std::size_t stride = std::size_t(gridDim.y) * blockDim.x;
-#pragma unroll 4
-  for (std::size_t i = std::size_t(blockIdx.y) * blockDim.x + threadIdx.x; i < n; i += stride) {
-    op.take(value, row, i);
-  }
+  const std::size_t begin = std::size_t(blockIdx.y) * blockDim.x + threadIdx.x;
+  for_each_group(begin, stride, n, [&](const Group& group) {
+    decltype(op.load(row, begin)) loaded[kAtOnce];
+    group.each([&](int j, std::size_t i) { loaded[j] = op.load(row, i); });
+    group.each([&](int j, std::size_t) { op.take(value, loaded[j]); });
+  });
   reduce_block(op, value, partial + std::size_t(row) * gridDim.y + blockIdx.y);
 }
 

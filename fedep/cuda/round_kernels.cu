@@ -15,22 +15,23 @@ __device__ std::size_t index_stride() { return std::size_t(gridDim.x) * blockDim
 __device__ float infinity() { return __int_as_float(0x7f800000); }
 __device__ bool improper(float lambda) { return !(lambda > 0) || !isfinite(lambda); }
 
-__device__ float delta_at(const DeltaRow& row, std::size_t i) {
-  const float a = row.a != nullptr ? row.a[i] : row.a_number;
-  const float b = row.b != nullptr ? row.b[i] : row.b_number;
-  return a - b;
+// a and b, whose difference is taken later: it waits for both.
+__device__ float2 terms_at(const DeltaRow& row, std::size_t i) {
+  return {row.a != nullptr ? row.a[i] : row.a_number, row.b != nullptr ? row.b[i] : row.b_number};
 }
+__device__ float delta_of(float2 terms) { return terms.x - terms.y; }
 
-__device__ long long units_at(const DeltaRow& row, std::size_t i) {
-  return __double2ll_rn(double(delta_at(row, i)) * row.scale);
+__device__ long long units_of(float2 terms, double scale) {
+  return __double2ll_rn(double(delta_of(terms)) * scale);
 }
 
 struct Measure {
   using Value = DeltaFacts;
   const DeltaRow* rows;
   __device__ DeltaFacts zero() const { return {0.0, 0.0f, 0}; }
-  __device__ void take(DeltaFacts& v, int row, std::size_t i) const {
-    const float x = delta_at(rows[row], i);
+  __device__ float2 load(int row, std::size_t i) const { return terms_at(rows[row], i); }
+  __device__ void take(DeltaFacts& v, float2 terms) const {
+    const float x = delta_of(terms);
     v.squares += double(x) * double(x);
     v.largest = fmaxf(v.largest, fabsf(x));
     v.has_nan |= isnan(x) ? 1 : 0;
@@ -46,8 +47,8 @@ struct Examine {
   using Value = ArrayFacts;
   const float* x;
   __device__ ArrayFacts zero() const { return {infinity(), 0.0f, 1, 0}; }
-  __device__ void take(ArrayFacts& v, int, std::size_t i) const {
-    const float value = x[i];
+  __device__ float load(int, std::size_t i) const { return x[i]; }
+  __device__ void take(ArrayFacts& v, float value) const {
     v.least = fminf(v.least, value);
     v.largest = fmaxf(v.largest, fabsf(value));
     v.finite &= isfinite(value) ? 1 : 0;
@@ -61,16 +62,24 @@ struct Examine {
   }
 };
 
+// Not inlined: the compiler would have the other elements of a group wait for this rare read.
+__device__ __noinline__ bool zero_before(const ImproperRow& row, std::size_t i) {
+  return (row.before != nullptr ? row.before[i] : row.before_number) == 0;
+}
+
 struct Improper {
   using Value = unsigned long long;
+  struct Loaded {
+    float now;
+    int row;
+    std::size_t i;
+  };
   const ImproperRow* rows;
   __device__ Value zero() const { return 0; }
-  __device__ void take(Value& v, int row, std::size_t i) const {
-    const ImproperRow& r = rows[row];
-    const float now = r.after[i];
-    if (!improper(now)) return;
-    const float old = r.before != nullptr ? r.before[i] : r.before_number;
-    v += now == 0 && old == 0 ? 0 : 1;
+  __device__ Loaded load(int row, std::size_t i) const { return {rows[row].after[i], row, i}; }
+  __device__ void take(Value& v, const Loaded& x) const {
+    if (!improper(x.now)) return;
+    v += x.now == 0 && zero_before(rows[x.row], x.i) ? 0 : 1;
   }
   __device__ void merge(Value& v, Value w) const { v += w; }
 };
@@ -80,27 +89,47 @@ struct Different {
   const float* a;
   const float* b;
   __device__ Value zero() const { return 0; }
-  __device__ void take(Value& v, int, std::size_t i) const { v += a[i] == b[i] ? 0 : 1; }
+  __device__ float2 load(int, std::size_t i) const { return {a[i], b[i]}; }
+  __device__ void take(Value& v, float2 pair) const { v += pair.x == pair.y ? 0 : 1; }
   __device__ void merge(Value& v, Value w) const { v += w; }
 };
 
+__global__ void remove_kernel(const RemovalRow* rows, std::size_t n) {
+  const RemovalRow row = rows[blockIdx.x];
+  const std::size_t stride = std::size_t(gridDim.y) * blockDim.x;
+  const std::size_t begin = std::size_t(blockIdx.y) * blockDim.x + threadIdx.x;
+  for_each_group(begin, stride, n, [&](const Group& group) {
+    float whole[kAtOnce], part[kAtOnce];
+    group.each([&](int j, std::size_t i) {
+      whole[j] = row.whole[i];
+      part[j] = row.part[i];
+    });
+    group.each([&](int j, std::size_t i) { row.left[i] = whole[j] - row.share * part[j]; });
+  });
+}
+
+// terms_at() of a group, with one branch for all of it.
+__device__ void load_terms(const DeltaRow& row, const Group& group, float2 (&terms)[kAtOnce]) {
+#pragma unroll
+  for (float2& own : terms) own = {row.a_number, row.b_number};
+  if (row.a != nullptr) group.each([&](int j, std::size_t i) { terms[j].x = row.a[i]; });
+  if (row.b != nullptr) group.each([&](int j, std::size_t i) { terms[j].y = row.b[i]; });
+}
+
 __global__ void sum_kernel(const DeltaRow* rows, std::size_t count, std::size_t n, double unit,
                            float* total) {
-  const std::size_t stride = index_stride();
-  for_each_group(first_index(), stride, n, [&](std::size_t first, int group) {
+  for_each_group(first_index(), index_stride(), n, [&](const Group& group) {
     long long sum[kAtOnce] = {};
-#pragma unroll 2
-    for (std::size_t k = 0; k < count; ++k) {
-      const DeltaRow row = rows[k];
-#pragma unroll
-      for (int j = 0; j < kAtOnce; ++j) {
-        if (j < group) sum[j] += units_at(row, first + j * stride);
-      }
+    for (std::size_t k = 0; k < count; k += 2) {  // after the last comes a row of zeros
+      const DeltaRow row = rows[k], next = k + 1 < count ? rows[k + 1] : DeltaRow{};
+      float2 terms[kAtOnce], next_terms[kAtOnce];
+      load_terms(row, group, terms);
+      load_terms(next, group, next_terms);
+      group.each([&](int j, std::size_t) {
+        sum[j] += units_of(terms[j], row.scale) + units_of(next_terms[j], next.scale);
+      });
     }
-#pragma unroll
-    for (int j = 0; j < kAtOnce; ++j) {
-      if (j < group) total[first + j * stride] = float(double(sum[j]) * unit);
-    }
+    group.each([&](int j, std::size_t i) { total[i] = float(double(sum[j]) * unit); });
   });
 }
 
@@ -141,38 +170,32 @@ __device__ float stepped(const OptimizerStep& s, float x, float g, float& slot0,
   return x;
 }
 
-// x and its slots follow g(i), for a group of elements.
-template <class G>
-__device__ void step_group(const OptimizerStep& step, float settle, std::size_t first,
-                           std::size_t stride, int count, float* x, float* slot0, float* slot1,
-                           const G& g) {
-  float own_g[kAtOnce], before[kAtOnce], own0[kAtOnce] = {}, own1[kAtOnce] = {};
-#pragma unroll
-  for (int j = 0; j < kAtOnce; ++j) {
-    if (j >= count) break;
-    const std::size_t i = first + j * stride;
-    own_g[j] = g(i);
+// x and its slots follow g(load(i)), for a group of elements.
+template <class Load, class G>
+__device__ void step_group(const OptimizerStep& step, float settle, const Group& group, float* x,
+                           float* slot0, float* slot1, const Load& load, const G& g) {
+  decltype(load(0)) loaded[kAtOnce];
+  float before[kAtOnce], own0[kAtOnce] = {}, own1[kAtOnce] = {};
+  group.each([&](int j, std::size_t i) {
+    loaded[j] = load(i);
     before[j] = x[i];
     if (slot0 != nullptr) own0[j] = slot0[i];
     if (slot1 != nullptr) own1[j] = slot1[i];
-  }
-#pragma unroll
-  for (int j = 0; j < kAtOnce; ++j) {
-    if (j >= count) break;
-    const std::size_t i = first + j * stride;
-    const float after = stepped(step, before[j], own_g[j], own0[j], own1[j]);
+  });
+  group.each([&](int j, std::size_t i) {
+    const float after = stepped(step, before[j], g(loaded[j]), own0[j], own1[j]);
     x[i] = settle == 1.0f ? after : before[j] + settle * (after - before[j]);
     if (slot0 != nullptr) slot0[i] = own0[j];
     if (slot1 != nullptr) slot1[i] = own1[j];
-  }
+  });
 }
 
 __global__ void apply_kernel(OptimizerStep step, std::size_t n, float* x, const float* g,
                              float* slot0, float* slot1) {
-  const std::size_t stride = index_stride();
-  for_each_group(first_index(), stride, n, [&](std::size_t first, int count) {
-    step_group(step, 1.0f, first, stride, count, x, slot0, slot1,
-               [&](std::size_t i) { return g[i]; });
+  for_each_group(first_index(), index_stride(), n, [&](const Group& group) {
+    step_group(
+        step, 1.0f, group, x, slot0, slot1, [&](std::size_t i) { return g[i]; },
+        [](float own) { return own; });
   });
 }
 
@@ -180,9 +203,11 @@ __global__ void move_kernel(const FactorRow* rows, std::size_t n) {
   const FactorRow row = rows[blockIdx.x];
   const std::size_t stride = std::size_t(gridDim.y) * blockDim.x;
   const std::size_t begin = std::size_t(blockIdx.y) * blockDim.x + threadIdx.x;
-  for_each_group(begin, stride, n, [&](std::size_t first, int count) {
-    step_group(row.step, row.settle, first, stride, count, row.x, row.slot0, row.slot1,
-               [&](std::size_t i) { return float(double(units_at(row.delta, i)) * row.unit); });
+  for_each_group(begin, stride, n, [&](const Group& group) {
+    step_group(
+        row.step, row.settle, group, row.x, row.slot0, row.slot1,
+        [&](std::size_t i) { return terms_at(row.delta, i); },
+        [&](float2 terms) { return float(double(units_of(terms, row.delta.scale)) * row.unit); });
   });
 }
 
@@ -211,6 +236,13 @@ __global__ void estimate_kernel(const float* eta, const float* lambda, float num
 }
 
 }  // namespace
+
+void remove_factors(const RemovalRow* rows, std::size_t count, std::size_t n, CUstream_st* stream) {
+  if (n == 0 || count == 0) return;
+  const dim3 grid(unsigned(count), blocks_for(n, kThreads));  // rows share what is whole
+  remove_kernel<<<grid, kThreads, 0, stream>>>(rows, n);
+  check_launch("remove_factors");
+}
 
 std::size_t measure_scratch(std::size_t rows) { return rows * kReduceBlocks * sizeof(DeltaFacts); }
 

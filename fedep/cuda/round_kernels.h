@@ -13,6 +13,15 @@ struct CUstream_st;
 
 namespace fedep::gpu {
 
+// One array of q without one of a factor: left = whole - share × part, all of n elements.
+struct RemovalRow {
+  const float* whole = nullptr;
+  const float* part = nullptr;
+  float share = 1;
+  float* left = nullptr;
+};
+void remove_factors(const RemovalRow* rows, std::size_t count, std::size_t n, CUstream_st* stream);
+
 // One array (eta or lambda) of one client's delta, a - b; where a pointer is null, the number
 // stands for every element. `scale`: what it is multiplied by to be in units of the grid.
 struct DeltaRow {

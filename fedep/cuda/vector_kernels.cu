@@ -14,22 +14,15 @@ __device__ std::size_t index_stride() { return std::size_t(gridDim.x) * blockDim
 
 template <ZipOp op>
 __global__ void zip_kernel(const float* a, const float* b, float* out, std::size_t n) {
-  const std::size_t stride = index_stride();
-  for_each_group(first_index(), stride, n, [&](std::size_t first, int count) {
+  for_each_group(first_index(), index_stride(), n, [&](const Group& group) {
     float x[kAtOnce], y[kAtOnce];
-#pragma unroll
-    for (int j = 0; j < kAtOnce; ++j) {
-      if (j < count) x[j] = a[first + j * stride], y[j] = b[first + j * stride];
-    }
-#pragma unroll
-    for (int j = 0; j < kAtOnce; ++j) {
-      if (j >= count) break;
-      float& to = out[first + j * stride];
-      if (op == ZipOp::add) to = x[j] + y[j];
-      if (op == ZipOp::subtract) to = x[j] - y[j];
-      if (op == ZipOp::multiply) to = x[j] * y[j];
-      if (op == ZipOp::divide) to = x[j] / y[j];
-    }
+    group.each([&](int j, std::size_t i) { x[j] = a[i], y[j] = b[i]; });
+    group.each([&](int j, std::size_t i) {
+      if (op == ZipOp::add) out[i] = x[j] + y[j];
+      if (op == ZipOp::subtract) out[i] = x[j] - y[j];
+      if (op == ZipOp::multiply) out[i] = x[j] * y[j];
+      if (op == ZipOp::divide) out[i] = x[j] / y[j];
+    });
   });
 }
 
@@ -54,7 +47,8 @@ struct Sum {
   using Value = double;
   const float* a;
   __device__ double zero() const { return 0; }
-  __device__ void take(double& v, int, std::size_t i) const { v += double(a[i]); }
+  __device__ float load(int, std::size_t i) const { return a[i]; }
+  __device__ void take(double& v, float x) const { v += double(x); }
   __device__ void merge(double& v, double w) const { v += w; }
 };
 
@@ -63,7 +57,8 @@ struct Dot {
   const float* a;
   const float* b;
   __device__ double zero() const { return 0; }
-  __device__ void take(double& v, int, std::size_t i) const { v += double(a[i]) * double(b[i]); }
+  __device__ float2 load(int, std::size_t i) const { return {a[i], b[i]}; }
+  __device__ void take(double& v, float2 pair) const { v += double(pair.x) * double(pair.y); }
   __device__ void merge(double& v, double w) const { v += w; }
 };
 
@@ -71,7 +66,8 @@ struct Min {
   using Value = float;
   const float* a;
   __device__ float zero() const { return __int_as_float(0x7f800000); }  // infinity
-  __device__ void take(float& v, int, std::size_t i) const { merge(v, a[i]); }
+  __device__ float load(int, std::size_t i) const { return a[i]; }
+  __device__ void take(float& v, float x) const { merge(v, x); }
   __device__ void merge(float& v, float w) const {
     if (w < v || isnan(w)) v = isnan(v) ? v : w;
   }
@@ -81,7 +77,8 @@ struct AllFinite {
   using Value = int;
   const float* a;
   __device__ int zero() const { return 1; }
-  __device__ void take(int& v, int, std::size_t i) const { v &= isfinite(a[i]) ? 1 : 0; }
+  __device__ float load(int, std::size_t i) const { return a[i]; }
+  __device__ void take(int& v, float x) const { v &= isfinite(x) ? 1 : 0; }
   __device__ void merge(int& v, int w) const { v &= w; }
 };
 

@@ -53,13 +53,13 @@ std::vector<ClientRunOf<V>> infer_cohort(Cohort<V>& cohort, const Algorithm& alg
     for (std::size_t row = 0; row < rows; ++row) runs[row].last = cohort.iterate(row);
     return runs;
   }
-  std::vector<V> means;
-  for (std::size_t row = 0; row < rows; ++row) means.push_back(cohort.mean(row));
   const MethodKind kind = find_method(settings.name).kind;
   std::vector<Gaussian<V>> tilted;
+  if (kind == MethodKind::sample_moments) tilted = cohort.sample_moments_of_all(settings);
+  std::vector<V> means;
+  for (std::size_t row = 0; row < rows && tilted.empty(); ++row) means.push_back(cohort.mean(row));
   if (kind == MethodKind::laplace) tilted = laplace(cohort, means, settings);
   if (kind == MethodKind::ngvi) tilted = ngvi(cohort, means, settings);
-  if (kind == MethodKind::sample_moments) tilted = cohort.sample_moments_of_all(settings);
   for (std::size_t row = 0; row < rows; ++row) {
     if (cohort.examples(row) == 0) {
       runs[row].tilted = cohort.cavity(row);

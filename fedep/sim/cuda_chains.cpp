@@ -54,7 +54,7 @@ void CudaChains::begin(const CohortRound& round, const DeviceVector& start, bool
   check_same_size("CudaChains", "start", size, start.size());
   steps_.assign(clients, 0);
   losses_.clear();
-  samples_ = waiting_sampled_ = waiting_ = 0;
+  samples_ = kept_ = waiting_sampled_ = waiting_ = 0;
   if (settings.averages) make_once(sum_, theta_.size());
 
   std::vector<float> per_example(parts_.clients), sigma(parts_.clients);
@@ -71,8 +71,7 @@ void CudaChains::begin(const CohortRound& round, const DeviceVector& start, bool
   sigma_.upload(sigma);
   langevin_.upload(langevin);
   loss_.zero();
-  upload_cavities(with_eta);
-  gpu::start_chains(rows(clients), start.data(), size, device_stream());
+  start_rows(start, with_eta);
   ChainOrder order = chain_order(parts_.room(), round);
   own_batches_ = std::move(order.own_batches);
   epoch_length_ = order.epoch_length;
@@ -84,36 +83,48 @@ void CudaChains::begin(const CohortRound& round, const DeviceVector& start, bool
   timer_.start();
 }
 
-void CudaChains::upload_cavities(bool with_eta) {
-  const ChainSettings& settings = round_->settings;
+void CudaChains::start_rows(const DeviceVector& start, bool with_eta) {
   const std::vector<CohortVisit>& visits = round_->visits;
-  const std::size_t size = parts_.coordinates.size(), stride = parts_.coordinates.stride();
+  const std::size_t size = parts_.coordinates.size();
   with_eta_ = with_eta;
-  if (with_eta) {
-    make_once(eta_, theta_.size());
-    for (std::size_t c = 0; c < visits.size(); ++c) {
-      check_same_size("CudaChains", "cavity", size, visits[c].cavity.size());
-      copy_on_device(eta_.data() + c * stride, visits[c].cavity.eta().data(), size * sizeof(float));
-    }
-  }
   diagonal_ = std::any_of(visits.begin(), visits.end(),
                           [](const CohortVisit& visit) { return !visit.cavity.isotropic(); });
+  if (with_eta) make_once(eta_, theta_.size());
   make_once(lambda_, diagonal_ ? theta_.size() : parts_.clients);
-  std::vector<float> numbers(parts_.clients);
+  make_once(cavity_etas_, parts_.clients);
+  make_once(cavity_lambdas_, parts_.clients);
+  make_once(decays_, parts_.clients);
+  std::vector<const float*> etas(parts_.clients), lambdas(parts_.clients);
+  std::vector<float> numbers(parts_.clients), decays(parts_.clients);
+  std::vector<DeviceVector> written_out;  // numbers among vectors
   for (std::size_t c = 0; c < visits.size(); ++c) {
     const DeviceMessage& cavity = visits[c].cavity;
-    const float decay = float(settings.client.weight_decay * double(visits[c].client.examples));
+    decays[c] = float(round_->settings.client.weight_decay * double(visits[c].client.examples));
+    if (with_eta) {
+      check_same_size("CudaChains", "cavity", size, cavity.size());
+      etas[c] = cavity.eta().data();
+    }
     if (!diagonal_) {
-      numbers[c] = cavity.lambda_scalar() + decay;
+      numbers[c] = cavity.lambda_scalar() + decays[c];
     } else if (cavity.isotropic()) {
-      const DeviceVector full = cavity.lambda_full();
-      gpu::add_number(full.data(), decay, size, lambda_.data() + c * stride, device_stream());
+      lambdas[c] = written_out.emplace_back(cavity.lambda_full()).data();
     } else {
-      gpu::add_number(cavity.lambda_vector().data(), decay, size, lambda_.data() + c * stride,
-                      device_stream());
+      lambdas[c] = cavity.lambda_vector().data();
     }
   }
   if (!diagonal_) lambda_.upload(numbers);
+  cavity_etas_.upload(etas);
+  cavity_lambdas_.upload(lambdas);
+  decays_.upload(decays);
+  gpu::start_chains(rows(visits.size()),
+                    {.size = size,
+                     .theta = start.data(),
+                     .eta = with_eta ? cavity_etas_.data() : nullptr,
+                     .lambda = diagonal_ ? cavity_lambdas_.data() : nullptr,
+                     .added = decays_.data(),
+                     .eta_rows = eta_.data(),
+                     .lambda_rows = lambda_.data()},
+                    device_stream());
 }
 
 void CudaChains::enqueue_step() {
@@ -183,18 +194,31 @@ void CudaChains::accumulate_moments() {
   const bool waits = !settings.langevin && waiting_ == 1;
   if (!waits) catch_up();
   const gpu::ChainRows own = rows(steps_.size());
+  const gpu::Chunks live = parts_.coordinates.live();
   ++samples_;
-  gpu::add_sample(own, waits ? parts_.coordinates.live() : parts_.coordinates.all(),
-                  epoch_steps_.data(), samples_, device_stream());
+  // The mean alone is read and written as fast as a sample is kept.
+  if (waits && settings.keeps_variance && kept_ < gpu::kMostKept) {
+    make_once(kept_samples_, gpu::kMostKept * parts_.clients * gpu::kept_stride(live));
+    gpu::keep_sample(own, live, epoch_steps_.data(), kept_samples_.data(), kept_, device_stream());
+    ++kept_;
+  } else {
+    gpu::add_samples(own, waits ? live : parts_.coordinates.all(), epoch_steps_.data(),
+                     kept_samples_.data(), kept_, true, samples_ - kept_, device_stream());
+    kept_ = 0;
+  }
   if (waits) {
     waiting_ = 0;
     ++waiting_sampled_;
   }
 }
 
-// Brings coordinates without gradients up to date.
+// Brings moments and coordinates without gradients up to date.
 void CudaChains::catch_up() {
   const gpu::ChainRows own = rows(steps_.size());
+  if (kept_ > 0) {
+    gpu::add_samples(own, parts_.coordinates.live(), epoch_steps_.data(), kept_samples_.data(),
+                     kept_, false, samples_ - kept_ + 1, device_stream());
+  }
   if (waiting_sampled_ > 0) {
     gpu::coast(own, parts_.coordinates.dead(), waiting_sampled_, epoch_steps_.data(),
                samples_ - waiting_sampled_ + 1, device_stream());
@@ -202,7 +226,7 @@ void CudaChains::catch_up() {
   if (waiting_ > 0) {
     gpu::coast(own, parts_.coordinates.dead(), waiting_, epoch_steps_.data(), 0, device_stream());
   }
-  waiting_sampled_ = waiting_ = 0;
+  kept_ = waiting_sampled_ = waiting_ = 0;
 }
 
 DeviceVector CudaChains::copy_of_row(const DeviceArray<float>& rows, std::size_t row) const {

@@ -46,7 +46,7 @@ class CudaChains {
 
  private:
   gpu::ChainRows rows(std::size_t clients);
-  void upload_cavities(bool with_eta);
+  void start_rows(const DeviceVector& start, bool with_eta);
   void capture();
   void enqueue_step();
   void catch_up();
@@ -58,6 +58,8 @@ class CudaChains {
   DeviceArray<float> theta_, momentum_, eta_, lambda_, sum_, mean_, squares_;
   DeviceArray<float> per_example_, sigma_;
   DeviceArray<double> loss_, partial_;
+  DeviceArray<const float*> cavity_etas_, cavity_lambdas_;  // of begin()
+  DeviceArray<float> decays_;
   DeviceArray<float> added_, numbers_, bounds_;  // of sample_moments()
   DeviceArray<float*> etas_, lambdas_;
   DeviceArray<const float*> cavities_;
@@ -67,6 +69,8 @@ class CudaChains {
   std::vector<std::size_t> steps_, own_batches_;  // per row: made so far; of an epoch
   std::size_t epoch_length_ = 0;                  // steps of the cohort
   int samples_ = 0;
+  DeviceArray<float> kept_samples_;  // of coordinates with gradients
+  int kept_ = 0;                     // of samples_, not in mean_ and squares_ yet
   // Epochs that coordinates without gradients have yet to make: first those with a sample at their
   // end.
   int waiting_sampled_ = 0, waiting_ = 0;

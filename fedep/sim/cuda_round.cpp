@@ -7,6 +7,7 @@
 #include "fedep/algorithm/cavity.h"
 #include "fedep/algorithm/damping.h"
 #include "fedep/algorithm/fed_pa.h"
+#include "fedep/cuda/round_kernels.h"
 #include "fedep/cuda/sample_moves.h"
 #include "fedep/cuda/vector_kernels.h"
 #include "fedep/message/check.h"
@@ -26,12 +27,6 @@ struct CudaRounds::Asked {
 };
 
 namespace {
-
-DeviceVector difference(const DeviceVector& a, const float* b) {
-  DeviceVector out(a.size());
-  launch_zip(ZipOp::subtract, a.data(), b, out.data(), a.size(), device_stream());
-  return out;
-}
 
 // A factor as it is before the first visit, into its arrays: per_example to the power of n.
 void fill_unvisited(const SiteShape& shape, const OptimizerSettings& optimizer,
@@ -127,22 +122,44 @@ void CudaRounds::find_sites(const Phase& phase, std::vector<Asked>& asked, std::
   sites_->prefetch(next);
 }
 
-DeviceMessage CudaRounds::cavity_of(const Phase& phase, const Asked& client,
-                                    const DeviceMessage& all_factors) const {
-  if (phase.cavity == CavityKind::own_factor) {
-    DeviceVector eta = difference(global_.eta(), client.site->eta(shape_, 0));
-    if (global_.isotropic()) {
-      return {std::move(eta), global_.lambda_scalar() - client.site->numbers[0]};
+// cavity.h's formulas, for all clients at once; of `share`, q/q_0 is made once.
+void CudaRounds::remove_factors(const Phase& phase, std::vector<Asked>& asked) const {
+  const bool own = phase.cavity == CavityKind::own_factor, diagonal = !global_.isotropic();
+  const DeviceMessage all_factors = own ? DeviceMessage() : quotient(global_, prior_);
+  const std::size_t size = global_.size();
+  std::vector<gpu::RemovalRow> rows;
+  for (Asked& client : asked) {
+    if (!own) check_in("average_factor", "share", client.task.share, 0, 1);
+    const float share = own ? 1.0f : float(client.task.share);
+    const auto remove = [&](const DeviceVector& whole, const float* part) {
+      DeviceVector left(size);
+      rows.push_back({whole.data(), part, share, left.data()});
+      return left;
+    };
+    DeviceSite* const site = client.site;
+    DeviceVector eta = remove(global_.eta(), own ? site->eta(shape_, 0) : all_factors.eta().data());
+    if (diagonal) {
+      client.cavity = {std::move(eta),
+                       remove(global_.lambda_vector(),
+                              own ? site->lambda(shape_, 0) : all_factors.lambda_vector().data())};
+    } else {
+      const float part = share * (own ? site->numbers[0] : all_factors.lambda_scalar());
+      client.cavity = {std::move(eta), global_.lambda_scalar() - part};
     }
-    return {std::move(eta), difference(global_.lambda_vector(), client.site->lambda(shape_, 0))};
   }
-  if (phase.cavity == CavityKind::share) {  // cavity.h's formula, q/q_0 made once for all
-    check_in("average_factor", "share", client.task.share, 0, 1);
-    return quotient(global_, power(all_factors, float(client.task.share)));
+  const DeviceArray<gpu::RemovalRow> there{std::span<const gpu::RemovalRow>(rows)};
+  gpu::remove_factors(there.data(), rows.size(), size, device_stream());
+}
+
+void CudaRounds::make_cavities(const Phase& phase, std::vector<Asked>& asked) const {
+  if (phase.cavity == CavityKind::own_factor || phase.cavity == CavityKind::share) {
+    return remove_factors(phase, asked);
   }
   // A chain that is told nothing but where to start needs no vectors for that.
-  if (phase.cavity == CavityKind::flat && phase.algorithm->point_estimate) return {};
-  return cavity(phase.cavity, global_, prior_, global_, client.task.share);
+  if (phase.cavity == CavityKind::flat && phase.algorithm->point_estimate) return;
+  for (Asked& client : asked) {
+    client.cavity = cavity(phase.cavity, global_, prior_, global_, client.task.share);
+  }
 }
 
 void CudaRounds::guard_cavities(const Phase& phase, std::vector<Asked>& asked) const {
@@ -176,9 +193,7 @@ std::vector<CudaRounds::Asked> CudaRounds::prepare(const Phase& phase,
     asked[k].numbers.examples = asked[k].info->examples;
   }
   if (phase.stateful()) find_sites(phase, asked, round);
-  const DeviceMessage all_factors =
-      phase.cavity == CavityKind::share ? quotient(global_, prior_) : DeviceMessage();
-  for (Asked& client : asked) client.cavity = cavity_of(phase, client, all_factors);
+  make_cavities(phase, asked);
   guard_cavities(phase, asked);
   return asked;
 }

@@ -51,8 +51,8 @@ class CudaRounds {
   std::vector<Asked> prepare(const Phase& phase, const std::vector<ClientTask>& tasks,
                              std::int64_t round);
   void find_sites(const Phase& phase, std::vector<Asked>& asked, std::int64_t round);
-  DeviceMessage cavity_of(const Phase& phase, const Asked& client,
-                          const DeviceMessage& all_factors) const;
+  void make_cavities(const Phase& phase, std::vector<Asked>& asked) const;
+  void remove_factors(const Phase& phase, std::vector<Asked>& asked) const;
   void guard_cavities(const Phase& phase, std::vector<Asked>& asked) const;
   std::vector<ClientRunOf<DeviceVector>> infer(const Phase& phase, std::int64_t round,
                                                std::vector<Asked>& asked);
