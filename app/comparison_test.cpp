@@ -79,6 +79,21 @@ TEST(Comparison, ShowsRowsAndTablesThatThePaperDoesNotHave) {
   EXPECT_EQ(comparison("table2", std::vector{extra}, true).find("| row | accuracy"), 0u);
 }
 
+TEST(Comparison, PrintsLossesAsTheyAreAndFractionsInPercent) {
+  const Result own{.table = "femnist",
+                   .row = "fed_avg",
+                   .seed = 1,
+                   .rounds = 500,
+                   .metrics = {{"accuracy_300", 0.891}, {"nll", 0.40734}, {"ece", 0.0324}},
+                   .seconds = 1,
+                   .device = "",
+                   .date = "",
+                   .version = ""};
+  const std::string text = comparison("femnist", std::vector{own});
+  EXPECT_TRUE(has(text, "| NLL, last round |")) << text;
+  EXPECT_TRUE(has(text, "| 89.1 | – | 0.407 | 3.2 |")) << text;
+}
+
 TEST(Comparison, OrdersRowsByTheNumbersInTheirNames) {
   std::vector<Result> results;
   for (const auto* row :

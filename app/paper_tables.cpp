@@ -61,7 +61,7 @@ constexpr std::array kCurveMeasures{
 constexpr std::array kFemnistMeasures{
     best_by("accuracy_300", 300, "accuracy by 300R, %"),
     best_by("accuracy_500", 500, "accuracy by 500R, %"),
-    last("accuracy_final", "accuracy", "accuracy, last round, %"),
+    last("nll", "nll", "NLL, last round"),
     last("ece", "ece", "ECE-15, last round, %"),
 };
 

@@ -23,6 +23,8 @@ enum class Reading {
   last,           // value after the last round
 };
 
+enum class Unit { percent, rounds, nats };
+
 struct Measure {
   std::string_view name;    // as results.jsonl spells it
   std::string_view metric;  // as log.jsonl spells it
@@ -30,7 +32,11 @@ struct Measure {
   std::int64_t round = 0;
   double threshold = 0;
   std::string_view title = {};  // as tables print it
-  bool in_percent() const { return reading != Reading::rounds_to; }
+  Unit unit() const {
+    return reading == Reading::rounds_to ? Unit::rounds
+           : metric == "nll"             ? Unit::nats
+                                         : Unit::percent;
+  }
 };
 
 inline constexpr double kNotThere = std::numeric_limits<double>::quiet_NaN();

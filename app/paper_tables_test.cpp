@@ -57,7 +57,7 @@ TEST(PaperTables, KeepFractionsBelowOneAndRoundsAbove) {
     for (const PaperRow& row : table.rows) {
       for (std::size_t i = 0; i < kPaperMeasures; ++i) {
         if (std::isnan(row.values[i].mean)) continue;
-        EXPECT_EQ(row.values[i].mean < 1, table.measures[i].in_percent())
+        EXPECT_EQ(row.values[i].mean < 1, table.measures[i].unit() == Unit::percent)
             << table.name << ' ' << row.name << ' ' << table.measures[i].name;
       }
     }
