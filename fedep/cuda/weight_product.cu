@@ -33,6 +33,12 @@ void choose_tile(const WeightTask& task, Stream stream) {
   const Geometry& g = task.g;
   // A tile within one tap sums over that tap's positions alone.
   const bool wide = g.in % 64 == 0 || g.taps == 1;
+  if constexpr (kVector && kSum == Sum::gradients) {
+    if (task.splits == 1) {
+      return wide ? launch<64, 64, 4, 8, true, kPrecise, kSum, true>(task, stream)
+                  : launch<32, 64, 1, 4, true, kPrecise, kSum, true>(task, stream);
+    }
+  }
   if constexpr (kVector) {
     if (!wide && all_taps_meet_all(g)) {
       return launch<kTileOfTaps, 64, 2, 8, true, kPrecise, kSum, false>(task, stream);
@@ -40,12 +46,6 @@ void choose_tile(const WeightTask& task, Stream stream) {
     if (g.taps == 1 && g.in <= 32 && g.out <= 32) {
       return launch<32, 32, 2, 4, true, kPrecise, kSum, false>(task, stream);
     }
-  }
-  if constexpr (kVector && kSum == Sum::gradients) {
-    if (task.splits == 1 && wide) {
-      return launch<64, 64, 4, 8, true, kPrecise, kSum, true>(task, stream);
-    }
-    if (task.splits == 1) return launch<32, 64, 1, 4, true, kPrecise, kSum, true>(task, stream);
   }
   if (wide) return launch<64, 64, 4, 8, kVector, kPrecise, kSum, false>(task, stream);
   return launch<32, 64, 2, 8, kVector, kPrecise, kSum, false>(task, stream);

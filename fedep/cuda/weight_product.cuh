@@ -384,7 +384,9 @@ __global__ void __launch_bounds__(32 * kWarps, blocks_at_once(kSum, kM))
   } else {
     for (int item = 0; item < kItems; ++item) {
       if (first_m + row_of(item) >= rows_m) break;
-      update_one(u, client, std::size_t(weight_at(item)), value_of(item)[0]);
+      for (int j = 0; j < kPart; ++j) {
+        update_one(u, client, std::size_t(weight_at(item) + j), value_of(item)[j]);
+      }
     }
   }
 }
