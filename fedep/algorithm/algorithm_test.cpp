@@ -96,8 +96,8 @@ TEST(FedPa, FloatsThatLieCloseTogetherAreSolvedAsExactlyAsDoubles) {
   }
 }
 
-// However far they are: nothing of the way there is taken for their spread.
-TEST(FedPa, SamplesAtOnePlaceGiveTheWayThereAsOftenAsTheyAre) {
+// Σ̂ = ρ_l I.
+TEST(FedPa, SamplesAtOnePlaceHaveNoSpreadHoweverFarTheyAre) {
   for (const double far : {1e3, 1e9, 1e25}) {
     const V place = far * random_vector(500, 50), initial = random_vector(500, 51);
     const std::vector<V> samples(4, place);

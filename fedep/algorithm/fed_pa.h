@@ -3,12 +3,12 @@
 //
 //   delta = Σ̂⁻¹ (θ̄ - θ_init),   Σ̂ = ρ_l I + (1 - ρ_l) S,   ρ_l = 1 / (1 + (l-1) ρ),
 //
-// with θ̄ and S the mean and unbiased covariance of l samples θ_i. Let w = θ̄ - θ_init, and X the matrix
-// of all θ_i - θ̄. Then Σ̂ = ρ_l (I + ρ X Xᵀ), so
+// with θ̄ and S the mean and unbiased covariance of l samples θ_i. Let w = θ̄ - θ_init, and X the
+// matrix of all θ_i - θ̄. Then Σ̂ = ρ_l (I + ρ X Xᵀ), so
 //
 //   delta = (w - X y) / ρ_l,   (I + ρ XᵀX) y = ρ Xᵀw.
 //
-// w and X are made of the l moves θ_1 - θ_init, θ_2 - θ_1, …, θ_l - θ_1 (of which all but one are as
+// w and X are made of the l moves θ_1 - θ_init, θ_2 - θ_1, …, θ_l - θ_1 (all but one of them as
 // short as samples are near one another, so nothing cancels), and delta is a weighted sum of them.
 // The weights need no more than their l² scalar products: O(l² d) time, O(l d) memory, as with the
 // paper's recursion. Messages have lambda = 1 and eta = theta, as in FedAvg.
@@ -26,12 +26,14 @@ namespace fedep {
 // Weights of the moves in the delta, from their scalar products [l, l].
 std::vector<double> posterior_weights(std::span<const double> products, double rho);
 
-// What a storage may have a faster way for: scalar products of all pairs of moves, and their
-// weighted sum.
+// The first sample's from where the chain started, the others' from the first.
 template <Storage V>
 V move_of(std::span<const V> samples, const V& initial, std::size_t i) {
   return samples[i] - (i == 0 ? initial : samples[0]);
 }
+
+// What a storage may have a faster way for: scalar products of all pairs of moves, and their
+// weighted sum.
 template <Storage V>
 std::vector<double> products_of_moves(std::span<const V> samples, const V& initial) {
   const std::size_t l = samples.size();

@@ -72,7 +72,6 @@ struct StepsMap {
   }
 };
 
-// In fours: rows begin at whole cache lines, and so does a vector of its own.
 __global__ void __launch_bounds__(kThreads) start_kernel(ChainRows rows, ChainStart start) {
   const int c = blockIdx.x;
   const std::size_t row = c * rows.stride;

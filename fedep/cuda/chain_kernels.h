@@ -42,14 +42,15 @@ struct ChainRows {
   float* squares = nullptr;  // about it; null: not kept
 };
 
-// How rows of `size` coordinates begin, momentum = 0 besides. Device memory.
+// How rows of `size` coordinates begin, momentum = 0 besides. Device memory; vectors and rows begin
+// at multiples of 16 bytes.
 struct ChainStart {
   std::size_t size = 0;
   const float* theta = nullptr;          // of all rows
   const float* const* eta = nullptr;     // [clients] of vectors; null: rows have none
   const float* const* lambda = nullptr;  // [clients] of vectors; null: rows have none
   const float* added = nullptr;          // [clients], to every lambda
-  float* eta_rows = nullptr;             // [clients, stride]
+  float* eta_rows = nullptr;             // ChainRows::eta and lambda, to be written
   float* lambda_rows = nullptr;
 };
 void start_chains(const ChainRows& rows, const ChainStart& start, Stream stream);

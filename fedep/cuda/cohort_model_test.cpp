@@ -17,15 +17,15 @@
 namespace fedep {
 namespace {
 
-constexpr std::size_t kRows = 7;
-const std::vector<std::int32_t> kCounts{7, 0, 4};
-const std::size_t kClients = kCounts.size();
-
 struct Case {
   const char* name;
   std::vector<std::int64_t> features;
   std::size_t outputs;
   NormKind norm;
+  std::int32_t rows = 7;
+
+  // A full batch, none, and some of one.
+  std::vector<std::int32_t> counts() const { return {rows, 0, rows / 2 + 1}; }
 };
 
 DatasetInfo info_of(const Case& test) {
@@ -38,16 +38,18 @@ DatasetInfo info_of(const Case& test) {
 
 // Weights, examples and labels of some clients, on both sides.
 struct World {
-  World(const Case& test, ProductPrecision precision, std::vector<std::int32_t> sizes = kCounts)
+  World(const Case& test, ProductPrecision precision) : World(test, precision, test.counts()) {}
+  World(const Case& test, ProductPrecision precision, std::vector<std::int32_t> sizes)
       : info(info_of(test)),
         settings{.name = test.name, .norm = test.norm, .initial_scale = 0.1, .path = {}},
+        rows(std::size_t(test.rows)),
         counts(std::move(sizes)),
         clients(counts.size()),
         model(make_model(settings, info)),
-        cohort(make_cohort_model(settings, info, {clients, kRows, precision})),
+        cohort(make_cohort_model(settings, info, {clients, rows, precision})),
         stride((model->size() + 3) / 4 * 4),
         theta(clients * stride),
-        features(normals(clients * kRows * info.feature_count(), 1, 1.0f)) {
+        features(normals(clients * rows * info.feature_count(), 1, 1.0f)) {
     for (std::size_t c = 0; c < clients; ++c) {
       const std::span<float> own = std::span(theta).subspan(c * stride, model->size());
       model->initialise(c + 1, own);
@@ -56,7 +58,7 @@ struct World {
       for (std::size_t i = 0; i < own.size(); ++i) own[i] += noise[i];
     }
     Stream stream({.seed = 3});
-    for (std::size_t i = 0; i < clients * kRows; ++i) {
+    for (std::size_t i = 0; i < clients * rows; ++i) {
       labels.push_back(std::int32_t(stream.below(info.outputs)));
     }
     d_theta = DeviceArray<float>(std::span<const float>(theta));
@@ -73,16 +75,15 @@ struct World {
   }
 
   CohortBatch batch() const {
-    return {clients,         kRows,           d_features.data(),
-            d_labels.data(), d_counts.data(), d_addresses.data()};
+    return {clients, rows, d_features.data(), d_labels.data(), d_counts.data(), d_addresses.data()};
   }
   Batch batch_of(std::size_t c) const {
     Batch out;
     out.size = std::size_t(counts[c]);
-    const auto first = features.begin() + std::ptrdiff_t(c * kRows * info.feature_count());
+    const auto first = features.begin() + std::ptrdiff_t(c * rows * info.feature_count());
     out.dense.assign(first, first + std::ptrdiff_t(out.size * info.feature_count()));
-    out.labels.assign(labels.begin() + std::ptrdiff_t(c * kRows),
-                      labels.begin() + std::ptrdiff_t(c * kRows + out.size));
+    out.labels.assign(labels.begin() + std::ptrdiff_t(c * rows),
+                      labels.begin() + std::ptrdiff_t(c * rows + out.size));
     return out;
   }
   static Address dropout_of(std::size_t c) {
@@ -94,6 +95,7 @@ struct World {
 
   DatasetInfo info;
   ModelSettings settings;
+  std::size_t rows;
   std::vector<std::int32_t> counts;
   std::size_t clients;
   std::unique_ptr<Model> model;
@@ -122,7 +124,10 @@ class CohortModelTest : public testing::TestWithParam<std::tuple<int, ProductPre
         {"resnet_small", {24, 24, 3}, 10, NormKind::group_norm},
         {"resnet18", {24, 24, 3}, 100, NormKind::per_position},
         {"resnet18", {32, 32, 3}, 100, NormKind::group_norm},
-        {"cnn", {7, 7, 1}, 4, NormKind::group_norm},  // maps too small for sums in several parts
+        // Weights whose gradients are sums in one part, of many terms.
+        {"cnn", {7, 7, 1}, 4, NormKind::group_norm},
+        {"resnet_small", {24, 24, 3}, 10, NormKind::group_norm, 25},
+        {"linear", {16}, 8, NormKind::group_norm, 128},
     };
     return cases[std::size_t(std::get<0>(GetParam()))];
   }
@@ -137,12 +142,12 @@ class CohortModelTest : public testing::TestWithParam<std::tuple<int, ProductPre
 // With and without momentum, eta and precisions for every weight: each has kernels of its own.
 TEST_P(CohortModelTest, AStepOfManyIsTheStepOfEach) {
   World world(test_case(), std::get<1>(GetParam()));
-  const std::size_t d = world.model->size(), all = kClients * world.stride;
+  const std::size_t d = world.model->size(), all = world.clients * world.stride;
   ASSERT_EQ(world.cohort->size(), d);
-  std::vector<std::vector<float>> gradients(kClients, std::vector<float>(d, 0.0f));
-  std::vector<double> expected_loss(kClients, 0.0);
-  for (std::size_t c = 0; c < kClients; ++c) {
-    if (kCounts[c] == 0) continue;
+  std::vector<std::vector<float>> gradients(world.clients, std::vector<float>(d, 0.0f));
+  std::vector<double> expected_loss(world.clients, 0.0);
+  for (std::size_t c = 0; c < world.clients; ++c) {
+    if (world.counts[c] == 0) continue;
     const Address dropout = World::dropout_of(c);
     expected_loss[c] = world.model->loss_gradient(world.theta_of(c), world.batch_of(c),
                                                   {.dropout = &dropout}, gradients[c]);
@@ -162,7 +167,7 @@ TEST_P(CohortModelTest, AStepOfManyIsTheStepOfEach) {
                  << "mu " << mu << ", eta " << with_eta << ", diagonal " << diagonal);
     DeviceArray<float> d_theta{std::span<const float>(world.theta)},
         d_momentum{std::span<const float>(momentum)};
-    DeviceArray<double> loss(kClients);
+    DeviceArray<double> loss(world.clients);
     loss.zero();
     world.cohort->train_step(
         world.batch(),
@@ -172,14 +177,14 @@ TEST_P(CohortModelTest, AStepOfManyIsTheStepOfEach) {
     const std::vector<float> theta_after = d_theta.download(),
                              momentum_after = d_momentum.download();
     const std::vector<double> losses = loss.download();
-    for (std::size_t c = 0; c < kClients; ++c) {
+    for (std::size_t c = 0; c < world.clients; ++c) {
       const std::size_t row = c * world.stride;
       std::vector<float> m(momentum.begin() + std::ptrdiff_t(row),
                            momentum.begin() + std::ptrdiff_t(row + d));
       std::vector<float> theta(world.theta_of(c).begin(), world.theta_of(c).end());
       const std::vector<float>& gradient = gradients[c];
       for (const Range& range : world.model->live()) {
-        for (std::size_t i = range.begin; i < range.end && kCounts[c] > 0; ++i) {
+        for (std::size_t i = range.begin; i < range.end && world.counts[c] > 0; ++i) {
           const float lambda = diagonal ? precisions[row + i] : numbers[c];
           const float pull = lambda * theta[i] - (with_eta ? eta[row + i] : 0.0f);
           m[i] = mu * m[i] + gradient[i] + pull * per_example[c];
@@ -204,18 +209,18 @@ TEST_P(CohortModelTest, AStepOfManyIsTheStepOfEach) {
 TEST_P(CohortModelTest, SquaredGradientsAreThoseOfEach) {
   World world(test_case(), std::get<1>(GetParam()));
   const std::size_t d = world.model->size();
-  DeviceArray<float> sum(kClients * world.stride);
+  DeviceArray<float> sum(world.clients * world.stride);
   sum.zero();
   world.cohort->add_squared_gradients(world.batch(), world.d_theta.data(), world.stride, nullptr,
                                       nullptr, {.sum = sum.data()});
   const std::vector<float> sums = sum.download();
-  for (std::size_t c = 0; c < kClients; ++c) {
+  for (std::size_t c = 0; c < world.clients; ++c) {
     std::vector<float> expected(d, 0.0f);
-    if (kCounts[c] > 0) {
+    if (world.counts[c] > 0) {
       const Address dropout = World::dropout_of(c);
       world.model->add_squared_gradients(world.theta_of(c), world.batch_of(c),
                                          {.dropout = &dropout}, {}, expected);
-      for (float& x : expected) x /= float(kCounts[c]);
+      for (float& x : expected) x /= float(world.counts[c]);
     }
     EXPECT_LT(relative_error(std::span(sums).subspan(c * world.stride, d), expected),
               tolerance() * 5)
@@ -262,19 +267,19 @@ TEST_P(CohortModelTest, SquaredGradientsOfMinibatchesAreAddedUp) {
 TEST_P(CohortModelTest, LogitsAreThoseOfEach) {
   World world(test_case(), std::get<1>(GetParam()));
   const std::size_t outputs = world.info.outputs;
-  DeviceArray<float> out(kClients * kRows * outputs);
+  DeviceArray<float> out(world.clients * world.rows * outputs);
   out.zero();
   CohortBatch batch = world.batch();
   batch.dropout = nullptr;
   world.cohort->logits(batch, world.d_theta.data(), world.stride, out.data());
   const std::vector<float> logits = out.download();
-  for (std::size_t c = 0; c < kClients; ++c) {
-    if (kCounts[c] == 0) continue;
-    std::vector<float> expected(std::size_t(kCounts[c]) * outputs);
+  for (std::size_t c = 0; c < world.clients; ++c) {
+    if (world.counts[c] == 0) continue;
+    std::vector<float> expected(std::size_t(world.counts[c]) * outputs);
     world.model->logits(world.theta_of(c), world.batch_of(c), {}, expected);
-    EXPECT_LT(
-        relative_error(std::span(logits).subspan(c * kRows * outputs, expected.size()), expected),
-        tolerance())
+    EXPECT_LT(relative_error(std::span(logits).subspan(c * world.rows * outputs, expected.size()),
+                             expected),
+              tolerance())
         << c;
   }
 }
@@ -312,7 +317,7 @@ TEST(CohortModelCheck, SaysWhatBuildTorchscriptNeeds) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, CohortModelTest,
-                         testing::Combine(testing::Range(0, 9),
+                         testing::Combine(testing::Range(0, 11),
                                           testing::Values(ProductPrecision::float32,
                                                           ProductPrecision::tf32)));
 

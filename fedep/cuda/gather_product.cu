@@ -7,7 +7,7 @@ namespace fedep::gpu {
 namespace {
 
 template <class Block, bool kBackward, bool kVector, bool kPrecise>
-__global__ void __launch_bounds__(Block::kBlock, Block::kAtOnce)
+__global__ void __launch_bounds__(Block::kBlock, kPrecise ? 0 : Block::kResident)
     gather_product(const GatherTask task) {
   using Product = typename Block::template Product<kBackward, kPrecise>;
   constexpr int kM = Block::kM, kN = Block::kN, kBlock = Block::kBlock;

@@ -28,11 +28,11 @@ struct GatherTask {
 };
 
 // How a block does its share: a tile of kM rows and kN columns, by kGroups groups of kWarps warps,
-// with registers for kAtOnce such blocks on a multiprocessor (0: as many as the compiler likes).
-template <int kM_, int kN_, int kWarpsM_, int kWarps_, int kGroups_, int kStages_, int kAtOnce_>
+// with registers for kResident such blocks on a multiprocessor (0: as many as the compiler likes).
+template <int kM_, int kN_, int kWarpsM_, int kWarps_, int kGroups_, int kStages_, int kResident_>
 struct Blocking {
   static constexpr int kM = kM_, kN = kN_, kWarpsM = kWarpsM_, kWarps = kWarps_;
-  static constexpr int kGroups = kGroups_, kStages = kStages_, kAtOnce = kAtOnce_;
+  static constexpr int kGroups = kGroups_, kStages = kStages_, kResident = kResident_;
   static constexpr int kBlock = 32 * kWarps * kGroups;  // threads
 
   template <bool kBackward, bool kPrecise>

@@ -35,4 +35,11 @@ __device__ void for_each_group(std::size_t first, std::size_t stride, std::size_
   }
 }
 
+// The same for all elements below n of a grid of (rows, blocks): a block has its row's.
+template <class Work>
+__device__ void for_each_group_of_row(std::size_t n, const Work& work) {
+  for_each_group(std::size_t(blockIdx.y) * blockDim.x + threadIdx.x,
+                 std::size_t(gridDim.y) * blockDim.x, n, work);
+}
+
 }  // namespace fedep

@@ -38,8 +38,8 @@ __device__ inline void load_tiles(const float* row, float (&to)[4]) {
 // A block's product of a [kM, kDepth] tile and a [kDepth, kN] tile, shared by kWarps = kWarpsM ×
 // kWarpsN warps. `kInnerA`: the contracted index is the inner one of A's tile, else the outer one;
 // likewise B. Where an inner one is, a thread takes the contracted indices p and p + 4 that the
-// instruction means, else 2p and 2p + 1, since the order of a sum is free. Strides keep a warp's
-// reads in different banks either way. With kGroups > 1 a tile is that many times as deep, and each
+// instruction means; else 2p and 2p + 1, which the order of a sum leaves free and for which rows
+// need less filling between them. Strides keep a warp's reads in different banks. With kGroups > 1 a tile is that many times as deep, and each
 // group of kWarps warps sums its part of the depth: merge() adds them up.
 template <int kM_, int kN_, int kWarpsM, bool kInnerA, bool kInnerB, bool kPrecise,
           int kStages_ = 3, int kGroups_ = 1, int kWarps = 4>

@@ -53,10 +53,8 @@ template <class R>
 __global__ void reduce_rows(R op, std::size_t n, typename R::Value* partial) {
   typename R::Value value = op.zero();
   const int row = int(blockIdx.x);
-  const std::size_t stride = std::size_t(gridDim.y) * blockDim.x;
-  const std::size_t begin = std::size_t(blockIdx.y) * blockDim.x + threadIdx.x;
-  for_each_group(begin, stride, n, [&](const Group& group) {
-    decltype(op.load(row, begin)) loaded[kAtOnce];
+  for_each_group_of_row(n, [&](const Group& group) {
+    decltype(op.load(row, n)) loaded[kAtOnce];
     group.each([&](int j, std::size_t i) { loaded[j] = op.load(row, i); });
     group.each([&](int j, std::size_t) { op.take(value, loaded[j]); });
   });

@@ -96,9 +96,7 @@ struct Different {
 
 __global__ void remove_kernel(const RemovalRow* rows, std::size_t n) {
   const RemovalRow row = rows[blockIdx.x];
-  const std::size_t stride = std::size_t(gridDim.y) * blockDim.x;
-  const std::size_t begin = std::size_t(blockIdx.y) * blockDim.x + threadIdx.x;
-  for_each_group(begin, stride, n, [&](const Group& group) {
+  for_each_group_of_row(n, [&](const Group& group) {
     float whole[kAtOnce], part[kAtOnce];
     group.each([&](int j, std::size_t i) {
       whole[j] = row.whole[i];
@@ -201,9 +199,7 @@ __global__ void apply_kernel(OptimizerStep step, std::size_t n, float* x, const 
 
 __global__ void move_kernel(const FactorRow* rows, std::size_t n) {
   const FactorRow row = rows[blockIdx.x];
-  const std::size_t stride = std::size_t(gridDim.y) * blockDim.x;
-  const std::size_t begin = std::size_t(blockIdx.y) * blockDim.x + threadIdx.x;
-  for_each_group(begin, stride, n, [&](const Group& group) {
+  for_each_group_of_row(n, [&](const Group& group) {
     step_group(
         row.step, row.settle, group, row.x, row.slot0, row.slot1,
         [&](std::size_t i) { return terms_at(row.delta, i); },

@@ -1,7 +1,7 @@
-// Kernels of a round: all clients' deltas measured and summed on the fixed-point grid, optimizers
-// on natural parameters, the guard. A delta is never written down; it is a difference, formed where
-// it is needed. Formulas and roundings are those of round/grid.cpp, optim/optimizer.cpp and
-// optim/guard.cpp, so element by element the bits are too.
+// Kernels of a round: cavities, all clients' deltas measured and summed on the fixed-point grid,
+// optimizers on natural parameters, the guard. A delta is never written down; it is a difference,
+// formed where it is needed. Formulas and roundings are those of algorithm/cavity.h,
+// round/grid.cpp, optim/optimizer.cpp and optim/guard.cpp, so element by element the bits are too.
 //
 // Plain C++17: nvcc reads this. Pointers are to GPU memory; functions enqueue on `stream` and
 // return.

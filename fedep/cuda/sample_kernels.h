@@ -1,5 +1,5 @@
-// Kernels of FedPA's samples (algorithm/fed_pa.h). Plain C++17: nvcc reads this. Pointers are to GPU
-// memory; functions enqueue on `stream` and return.
+// Kernels of FedPA's samples (algorithm/fed_pa.h). Plain C++17: nvcc reads this. Pointers are to
+// GPU memory; functions enqueue on `stream` and return.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // What algorithm/fed_pa.h asks of a storage, for samples on the GPU: one kernel for all scalar
 // products of a client's samples, and one for their weighted sum; more than gpu::kMostSamples are
-// taken two by two.
+// taken two by two. To be included wherever posterior_delta() is called for a DeviceVector.
 #pragma once
 
 #include <span>

@@ -8,7 +8,10 @@
 namespace fedep::gpu {
 namespace {
 
-constexpr int kTileOfTaps = 96;  // rows of a tile over several taps
+constexpr int kTileOfTaps = 96;  // rows of a tile over several taps, where all_taps_meet_all()
+
+// A tile within one tap sums over that tap's positions alone.
+bool has_wide_taps(const Geometry& g) { return g.in % 64 == 0 || g.taps == 1; }
 
 template <int kM, int kN, int kWarpsM, int kWarps, bool kVector, bool kPrecise, Sum kSum,
           bool kFetch>
@@ -31,8 +34,7 @@ void launch(const WeightTask& task, Stream stream) {
 template <bool kVector, bool kPrecise, Sum kSum>
 void choose_tile(const WeightTask& task, Stream stream) {
   const Geometry& g = task.g;
-  // A tile within one tap sums over that tap's positions alone.
-  const bool wide = g.in % 64 == 0 || g.taps == 1;
+  const bool wide = has_wide_taps(g);
   if constexpr (kVector && kSum == Sum::gradients) {
     if (task.splits == 1) {
       return wide ? launch<64, 64, 4, 8, true, kPrecise, kSum, true>(task, stream)
@@ -68,7 +70,7 @@ bool aligned(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 ==
 
 // Enough blocks for every multiprocessor to have a dozen, but parts of several tiles.
 int gradient_splits(const Geometry& g, int clients) {
-  const int tile_m = g.in % 64 == 0 || g.taps == 1 ? 64 : all_taps_meet_all(g) ? kTileOfTaps : 32;
+  const int tile_m = has_wide_taps(g) ? 64 : all_taps_meet_all(g) ? kTileOfTaps : 32;
   const long blocks = long((g.taps * g.in + tile_m - 1) / tile_m) * ((g.out + 63) / 64) * clients;
   const int positions = g.out_height * g.out_width;
   return int(std::max<long>(1, std::min<long>({kMostSplits, 2000 / blocks, positions / 8})));

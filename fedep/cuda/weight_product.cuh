@@ -16,15 +16,15 @@ __host__ __device__ inline bool all_taps_meet_all(const Geometry& g) {
 }
 
 // Blocks that a multiprocessor should have registers for; 0: as many as the compiler likes.
-constexpr int blocks_at_once(Sum sum, int tile_m) {
-  return sum == Sum::gradients ? 0 : tile_m > 64 ? 2 : 3;
+constexpr int resident_blocks(Sum sum, int tile_m, bool precise) {
+  return sum == Sum::gradients || precise ? 0 : tile_m > 64 ? 2 : 3;
 }
 
 // `kFetch`: what the step needs besides the gradient (theta, momentum, eta, lambda) is fetched into
 // shared memory while the gradient is summed.
 template <int kM, int kN, int kWarpsM, int kWarps, bool kVector, bool kPrecise, Sum kSum,
           bool kFetch>
-__global__ void __launch_bounds__(32 * kWarps, blocks_at_once(kSum, kM))
+__global__ void __launch_bounds__(32 * kWarps, resident_blocks(kSum, kM, kPrecise))
     weight_product(const WeightTask task) {
   using Product = TileProduct<kM, kN, kWarpsM, false, false, kPrecise, kFetch ? 2 : 3, 1, kWarps>;
   constexpr int kThreads = Product::kThreads;
@@ -197,7 +197,7 @@ __global__ void __launch_bounds__(32 * kWarps, blocks_at_once(kSum, kM))
 #pragma unroll
   for (int j = 0; j < kColumns; ++j) {
     const int row = first_m + lane + j * kLanes * kPart;
-    const int row_tap = one_tap ? block_tap : divide(g.by_in, row);
+    const int row_tap = one_tap ? block_tap : row < rows_m ? divide(g.by_in, row) : 0;
     const int tap_y = g.tap[row_tap] / g.kernel, tap_x = g.tap[row_tap] % g.kernel;
     const int shift = one_tap ? 0 : (tap_y * g.width + tap_x) * g.in;
     x_column[j] = row < rows_m ? shift + row - (g.taps == 1 ? 0 : row_tap * g.in) : -1;
@@ -222,8 +222,11 @@ __global__ void __launch_bounds__(32 * kWarps, blocks_at_once(kSum, kM))
                   valid && first_n + lane + column < g.out);
     }
   };
+  // A tile whose rows not every thread has a column of comes only where it is loaded by rows.
+  constexpr bool kByRowsOnly = kThreads % kAcrossM != 0;
+  static_assert(kVector || !kByRowsOnly, "rows are loaded in fours");
   const auto load = [&](int tile, int stage) {
-    if (kVector && in_rows) return load_row(tile, stage);
+    if (kByRowsOnly || (kVector && in_rows)) return load_row(tile, stage);
     const int begin = first + tile * kDepth;
     int image, index;
 #pragma unroll

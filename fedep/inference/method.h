@@ -57,7 +57,9 @@ std::vector<ClientRunOf<V>> infer_cohort(Cohort<V>& cohort, const Algorithm& alg
   std::vector<Gaussian<V>> tilted;
   if (kind == MethodKind::sample_moments) tilted = cohort.sample_moments_of_all(settings);
   std::vector<V> means;
-  for (std::size_t row = 0; row < rows && tilted.empty(); ++row) means.push_back(cohort.mean(row));
+  if (tilted.empty()) {
+    for (std::size_t row = 0; row < rows; ++row) means.push_back(cohort.mean(row));
+  }
   if (kind == MethodKind::laplace) tilted = laplace(cohort, means, settings);
   if (kind == MethodKind::ngvi) tilted = ngvi(cohort, means, settings);
   for (std::size_t row = 0; row < rows; ++row) {

@@ -96,14 +96,12 @@ void CudaChains::start_rows(const DeviceVector& start, bool with_eta) {
   make_once(decays_, parts_.clients);
   std::vector<const float*> etas(parts_.clients), lambdas(parts_.clients);
   std::vector<float> numbers(parts_.clients), decays(parts_.clients);
-  std::vector<DeviceVector> written_out;  // numbers among vectors
+  std::vector<DeviceVector> written_out;  // cavities that have a number where others have vectors
   for (std::size_t c = 0; c < visits.size(); ++c) {
     const DeviceMessage& cavity = visits[c].cavity;
     decays[c] = float(round_->settings.client.weight_decay * double(visits[c].client.examples));
-    if (with_eta) {
-      check_same_size("CudaChains", "cavity", size, cavity.size());
-      etas[c] = cavity.eta().data();
-    }
+    if (with_eta || diagonal_) check_same_size("CudaChains", "cavity", size, cavity.size());
+    if (with_eta) etas[c] = cavity.eta().data();
     if (!diagonal_) {
       numbers[c] = cavity.lambda_scalar() + decays[c];
     } else if (cavity.isotropic()) {
@@ -196,9 +194,8 @@ void CudaChains::accumulate_moments() {
   const gpu::ChainRows own = rows(steps_.size());
   const gpu::Chunks live = parts_.coordinates.live();
   ++samples_;
-  // The mean alone is read and written as fast as a sample is kept.
-  if (waits && settings.keeps_variance && kept_ < gpu::kMostKept) {
-    make_once(kept_samples_, gpu::kMostKept * parts_.clients * gpu::kept_stride(live));
+  // Without squares there are no passes to save.
+  if (waits && settings.keeps_variance && kept_ < room_for_samples()) {
     gpu::keep_sample(own, live, epoch_steps_.data(), kept_samples_.data(), kept_, device_stream());
     ++kept_;
   } else {
@@ -210,6 +207,17 @@ void CudaChains::accumulate_moments() {
     waiting_ = 0;
     ++waiting_sampled_;
   }
+}
+
+// How many samples may wait: none where memory is short.
+int CudaChains::room_for_samples() {
+  if (!most_kept_) {
+    const std::size_t floats =
+        gpu::kMostKept * parts_.clients * gpu::kept_stride(parts_.coordinates.live());
+    most_kept_ = 2 * floats * sizeof(float) < device_memory_free() ? gpu::kMostKept : 0;
+    if (*most_kept_ > 0) make_once(kept_samples_, floats);
+  }
+  return *most_kept_;
 }
 
 // Brings moments and coordinates without gradients up to date.

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "fedep/cuda/coordinates.h"
@@ -49,6 +50,7 @@ class CudaChains {
   void start_rows(const DeviceVector& start, bool with_eta);
   void capture();
   void enqueue_step();
+  int room_for_samples();
   void catch_up();
   DeviceVector copy_of_row(const DeviceArray<float>& rows, std::size_t row) const;
 
@@ -70,6 +72,7 @@ class CudaChains {
   std::size_t epoch_length_ = 0;                  // steps of the cohort
   int samples_ = 0;
   DeviceArray<float> kept_samples_;  // of coordinates with gradients
+  std::optional<int> most_kept_;     // of them
   int kept_ = 0;                     // of samples_, not in mean_ and squares_ yet
   // Epochs that coordinates without gradients have yet to make: first those with a sample at their
   // end.

@@ -8,7 +8,7 @@
 #include "fedep/algorithm/damping.h"
 #include "fedep/algorithm/fed_pa.h"
 #include "fedep/cuda/round_kernels.h"
-#include "fedep/cuda/sample_moves.h"
+#include "fedep/cuda/sample_moves.h"  // posterior_delta() finds it
 #include "fedep/cuda/vector_kernels.h"
 #include "fedep/message/check.h"
 #include "fedep/optim/clip.h"
@@ -126,6 +126,8 @@ void CudaRounds::find_sites(const Phase& phase, std::vector<Asked>& asked, std::
 void CudaRounds::remove_factors(const Phase& phase, std::vector<Asked>& asked) const {
   const bool own = phase.cavity == CavityKind::own_factor, diagonal = !global_.isotropic();
   const DeviceMessage all_factors = own ? DeviceMessage() : quotient(global_, prior_);
+  if (!own && all_factors.family() != global_.family())
+    fail("cavity", "q_0", "of q's family", "not");
   const std::size_t size = global_.size();
   std::vector<gpu::RemovalRow> rows;
   for (Asked& client : asked) {
