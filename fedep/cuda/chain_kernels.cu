@@ -2,14 +2,12 @@
 
 #include <algorithm>
 
-#include "fedep/cuda/groups.cuh"
+#include "fedep/cuda/chain_rows.cuh"
 #include "fedep/cuda/launch.h"
 #include "fedep/cuda/random.cuh"
 
 namespace fedep::gpu {
 namespace {
-
-constexpr int kThreads = 256;
 
 struct Prior {
   float eta, lambda;
@@ -20,41 +18,12 @@ __device__ Prior prior_of(const ChainRows& rows, int c, std::size_t i) {
           rows.diagonal ? rows.lambda[i] : rows.lambda[c]};
 }
 
-// All groups of a chunk's coordinates in the block's row.
-template <class Work>
-__device__ void for_each_group_of(const Chunk& chunk, const ChainRows& rows, const Work& work) {
-  const std::size_t begin = blockIdx.y * rows.stride + chunk.begin;
-  for_each_group(begin + threadIdx.x, kThreads, begin + chunk.size, work);
-}
-
 // m ← μ m + (λ θ - η)/N, θ ← θ - lr m
 __device__ void coast_step(const ChainRows& rows, const Prior& prior, float per_example, float& m,
                            float& theta) {
   m *= rows.mu;
   m += (prior.lambda * theta - prior.eta) * per_example;
   theta -= rows.lr * m;
-}
-
-// The moments of a coordinate's samples so far.
-struct Samples {
-  float mean = 0, squares = 0;
-
-  // One more, which weighs 1/n if it is the n-th.
-  __device__ void add(float weight, float x) {
-    const float gap = x - mean;
-    mean += weight * gap;
-    squares += gap * (x - mean);
-  }
-
-  __device__ void write(const ChainRows& rows, std::size_t i) const {
-    rows.mean[i] = mean;
-    if (rows.squares != nullptr) rows.squares[i] = squares;
-  }
-};
-
-__device__ Samples samples_before(const ChainRows& rows, std::size_t i, int n) {
-  if (n <= 1) return {};
-  return {rows.mean[i], rows.squares != nullptr ? rows.squares[i] : 0.0f};
 }
 
 // Some steps of a coordinate with pull p and push q, on (θ, m): they are linear in both and in q.
@@ -216,66 +185,6 @@ __global__ void __launch_bounds__(kThreads)
   });
 }
 
-// The last iterate of an epoch of `taken` steps, or the average where sums are kept.
-struct PresentSample {
-  const float* from;
-  float taken = 0;  // 0: not an average
-
-  __device__ PresentSample(const ChainRows& rows, int steps)
-      : from(rows.sum != nullptr && steps > 0 ? rows.sum : rows.theta),
-        taken(rows.sum != nullptr ? float(steps) : 0.0f) {}
-  __device__ float of(float x) const { return taken > 0 ? x / taken : x; }
-};
-
-// Where the kept samples of the block's chunk begin, less where its coordinates do.
-__device__ std::size_t kept_begin(const Chunk& chunk, const ChainRows& rows) {
-  return (std::size_t(blockIdx.y) * gridDim.x + blockIdx.x) * kChunk -
-         (blockIdx.y * rows.stride + chunk.begin);
-}
-
-__global__ void __launch_bounds__(kThreads)
-    keep_sample_kernel(ChainRows rows, Chunks chunks, const std::int32_t* steps, float* kept) {
-  const Chunk chunk = chunks.chunks[blockIdx.x];
-  const PresentSample present(rows, steps[blockIdx.y]);
-  const std::size_t begin = kept_begin(chunk, rows);
-  for_each_group_of(chunk, rows, [&](const Group& group) {
-    float x[kAtOnce];
-    group.each([&](int j, std::size_t i) { x[j] = present.from[i]; });
-    group.each([&](int j, std::size_t i) { kept[begin + i] = present.of(x[j]); });
-  });
-}
-
-// `kMost` samples were kept, or fewer.
-template <int kMost>
-__global__ void __launch_bounds__(kThreads)
-    add_samples_kernel(ChainRows rows, Chunks chunks, const std::int32_t* steps, const float* kept,
-                       int count, bool with_present, int n) {
-  const Chunk chunk = chunks.chunks[blockIdx.x];
-  const PresentSample present(rows, steps[blockIdx.y]);
-  const std::size_t begin = kept_begin(chunk, rows);
-  const std::size_t stride = std::size_t(gridDim.y) * gridDim.x * kChunk;
-  for_each_group_of(chunk, rows, [&](const Group& group) {
-    float x[kAtOnce], before[kAtOnce][kMost > 0 ? kMost : 1];
-    Samples samples[kAtOnce];
-    group.each([&](int j, std::size_t i) {
-#pragma unroll
-      for (int k = 0; k < kMost; ++k) {
-        if (k < count) before[j][k] = kept[k * stride + begin + i];
-      }
-      if (with_present) x[j] = present.from[i];
-      samples[j] = samples_before(rows, i, n);
-    });
-    group.each([&](int j, std::size_t i) {
-#pragma unroll
-      for (int k = 0; k < kMost; ++k) {
-        if (k < count) samples[j].add(1.0f / float(n + k), before[j][k]);
-      }
-      if (with_present) samples[j].add(1.0f / float(n + count), present.of(x[j]));
-      samples[j].write(rows, i);
-    });
-  });
-}
-
 __global__ void __launch_bounds__(kThreads)
     step_without_data_kernel(ChainRows rows, Chunks chunks, const std::int32_t* count) {
   const int c = blockIdx.y;
@@ -322,10 +231,6 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-dim3 grid_of(const Chunks& chunks, const ChainRows& rows) {
-  return dim3(unsigned(chunks.count), unsigned(rows.clients));
-}
-
 dim3 grid_of(std::size_t elements, int clients) {
   const std::size_t blocks = (elements + kChunk - 1) / kChunk;
   return dim3(unsigned(blocks < 1 ? 1 : blocks), unsigned(clients));
@@ -349,23 +254,6 @@ void coast(const ChainRows& rows, const Chunks& chunks, int epochs, const std::i
                                                      : coast_kernel<false>;
   kernel<<<grid_of(chunks, rows), kThreads, 0, stream>>>(rows, chunks, epochs, steps, first_sample);
   check_launch("coast");
-}
-
-void keep_sample(const ChainRows& rows, const Chunks& chunks, const std::int32_t* steps,
-                 float* kept, int place, Stream stream) {
-  if (chunks.count == 0) return;
-  float* const to = kept + std::size_t(place) * std::size_t(rows.clients) * kept_stride(chunks);
-  keep_sample_kernel<<<grid_of(chunks, rows), kThreads, 0, stream>>>(rows, chunks, steps, to);
-  check_launch("keep_sample");
-}
-
-void add_samples(const ChainRows& rows, const Chunks& chunks, const std::int32_t* steps,
-                 const float* kept, int count, bool with_present, int n, Stream stream) {
-  if (chunks.count == 0) return;
-  const auto kernel = count > 0 ? add_samples_kernel<kMostKept> : add_samples_kernel<0>;
-  kernel<<<grid_of(chunks, rows), kThreads, 0, stream>>>(rows, chunks, steps, kept, count,
-                                                         with_present, n);
-  check_launch("add_samples");
 }
 
 void step_without_data(const ChainRows& rows, const Chunks& chunks, const std::int32_t* count,
