@@ -34,16 +34,9 @@ SparseParts time_sparse_parts(const Dataset& data, std::size_t features,
   const std::vector<float> theta((features + 1) * outputs, 0.0f), eta = theta;
   const RowsStart start{theta.data(), eta.data(), nullptr, 0.0f};
   const SgdNumbers numbers{.lr = 0.1f, .momentum = 0.9f, .per_example = 0.01f};
-  FreeMap map;
-  std::vector<RowMap> maps;
-  std::vector<GradientMap> gradient_maps;
-  for (std::size_t k = 0; k < steps; ++k) {
-    const FreeMap one_more = next(map, numbers, 1.0);
-    maps.emplace_back(map);
-    gradient_maps.push_back(with_gradient(map, one_more, k, numbers, 1.0));
-    map = one_more;
-  }
-  const RowLaw law{numbers, true, 1.0f, maps, gradient_maps, {}, 0};
+  StepMaps maps(numbers, 1.0f);
+  maps.reach(steps);
+  const RowLaw law{numbers, true, 1.0f, maps.without_gradient(), maps.after_gradient(), {}, 0};
   const double clock = clock_cost();
   std::array<std::vector<double>, kParts> times;
   for (int repeat = 0; repeat < 9; ++repeat) {

@@ -30,14 +30,6 @@ auto in_its_kind(bool isotropic, bool sums, Body body) {
 
 }  // namespace
 
-RowMap::RowMap(const FreeMap& map)
-    : by_r(float(map.by_r)),
-      by_m(float(map.by_m)),
-      m_by_r(float(map.m_by_r)),
-      m_by_m(float(map.m_by_m)),
-      sum_by_r(float(map.sum_by_r)),
-      sum_by_m(float(map.sum_by_m)) {}
-
 RecordOffsets RowStore::offsets_of(const KeptParts& parts) {
   RecordOffsets offsets{};
   std::size_t next = kEta + kStripe;
@@ -192,13 +184,15 @@ void RowStore::descend(std::size_t stripe, const RowLaw& law, float scale,
       });
 }
 
-void RowStore::read(std::size_t slot, RowPart part, const RowLaw& law, const RowClock& clock,
-                    std::size_t step, float divisor, std::span<float> to) const {
+void RowStore::read(std::size_t slot, const RowQuery& query, const RowLaw& law,
+                    const RowClock& clock, std::span<float> to) const {
   const RecordOffsets at = offsets_;
   const std::array<std::size_t, 4> places{0, at.sum, at.mean, at.squares};
-  const std::size_t wanted = places[std::size_t(part)], stripes = stripes_;
+  const std::size_t wanted = places[std::size_t(query.part)], stripes = stripes_;
   const float* const records = record(0, slot);
   const std::size_t apart = capacity_ * at.size, width = width_;
+  const RowClock now{.step = query.step, .event = law.events.size()};
+  const float divisor = float(query.divisor);
   float* const out = to.data();
   in_its_kind(
       law.isotropic, at.sum > 0, [=]<bool kIsotropic, bool kSums>() __attribute__((always_inline)) {
@@ -209,8 +203,7 @@ void RowStore::read(std::size_t slot, RowPart part, const RowLaw& law, const Row
           const Record record(r, at);
           Moving row;
           load_moving<kIsotropic, kSums>(record, row);
-          travel<kIsotropic, kSums>(law, clock, {.step = step, .event = law.events.size()}, record,
-                                    row);
+          travel<kIsotropic, kSums>(law, clock, now, record, row);
           store_moving<kSums>(row, record);
           const std::size_t begin = stripe * kStripe;
           const std::size_t count = width - begin < kStripe ? width - begin : kStripe;

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "fedep/sim/free_steps.h"
+#include "fedep/sim/step_maps.h"
 #include "fedep/sim/step_plan.h"
 
 namespace fedep {
@@ -36,18 +37,12 @@ struct RowClock {
   std::size_t event = 0;
 };
 
-// A FreeMap in single precision.
-struct RowMap {
-  explicit RowMap(const FreeMap& map);
-  float by_r, by_m, m_by_r, m_by_m, sum_by_r, sum_by_m;
-};
-
 // How rows move, the same for all of them.
 struct RowLaw {
   SgdNumbers numbers;
   bool isotropic;  // Λ is `lambda`, and k steps without gradient are maps[k]
   float lambda;
-  std::span<const RowMap> maps;  // isotropic only
+  std::span<const RowMap> maps;  // of StepMaps; isotropic only
   std::span<const GradientMap> gradient_maps;
   std::span<const ChainEvent> events;
   std::size_t first_step;  // of the planned ones
@@ -69,6 +64,13 @@ struct RowsStart {
 };
 
 enum class RowPart { theta, sum, mean, squares };
+
+// What is asked of a row: a part of it after so many steps, divided by a count.
+struct RowQuery {
+  RowPart part;
+  std::size_t step;
+  std::size_t divisor = 1;
+};
 
 // Where the kept parts of a record begin; 0: not kept.
 struct RecordOffsets {
@@ -98,9 +100,9 @@ class RowStore {
   void descend(std::size_t stripe, const RowLaw& law, float scale, std::span<const StepPlan> plans,
                std::size_t i, const float* delta);
 
-  // A part of a row at `step`, divided by `divisor`; the row stays as it is.
-  void read(std::size_t slot, RowPart part, const RowLaw& law, const RowClock& clock,
-            std::size_t step, float divisor, std::span<float> to) const;
+  // What is asked of a row, which stays as it is.
+  void read(std::size_t slot, const RowQuery& query, const RowLaw& law, const RowClock& clock,
+            std::span<float> to) const;
 
  private:
   static RecordOffsets offsets_of(const KeptParts& parts);

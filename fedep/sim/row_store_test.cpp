@@ -30,13 +30,7 @@ class Rows : public testing::TestWithParam<std::pair<bool, bool>> {
     add({0, 1}, {4}, {1.0f}, 0);
     add({0, 1, 2}, {1, 5}, {1.5f, -1.0f}, 1);
     plans_.finish();
-    FreeMap map;
-    for (std::size_t k = 0; k < 4; ++k) {
-      const FreeMap one_more = next(map, kNumbers, double(kLambda));
-      maps_.emplace_back(map);
-      gradient_maps_.push_back(with_gradient(map, one_more, k, kNumbers, double(kLambda)));
-      map = one_more;
-    }
+    maps_.reach(3);
   }
 
   void add(std::vector<std::uint32_t> offsets, std::vector<std::uint32_t> words,
@@ -49,12 +43,19 @@ class Rows : public testing::TestWithParam<std::pair<bool, bool>> {
 
   bool isotropic() const { return GetParam().first; }
   bool sums() const { return GetParam().second; }
-  RowLaw law() const { return {kNumbers, isotropic(), kLambda, maps_, gradient_maps_, events_, 0}; }
+  RowLaw law() const {
+    return {.numbers = kNumbers,
+            .isotropic = isotropic(),
+            .lambda = kLambda,
+            .maps = maps_.without_gradient(),
+            .gradient_maps = maps_.after_gradient(),
+            .events = events_,
+            .first_step = 0};
+  }
 
   KeptRows rows_{kFeatures};
   StepPlans plans_;
-  std::vector<RowMap> maps_;
-  std::vector<GradientMap> gradient_maps_;
+  StepMaps maps_{kNumbers, kLambda};
   std::vector<ChainEvent> events_{{.step = 2, .sample = 1, .epoch_steps = 0}};
   std::vector<float> theta_ = normals(kSize, 1), eta_ = normals(kSize, 2),
                      lambda_ = normals(kSize, 3);
@@ -119,9 +120,9 @@ TEST_P(Rows, MoveAsTheyWouldOneByOne) {
     }
   }
   std::vector<float> found(kWidth);
-  const auto expect = [&](std::size_t word, const RowClock& clock, RowPart part, float divisor,
-                          const std::vector<double>& expected) {
-    store.read(rows_.slot(word), part, law(), clock, 3, divisor, found);
+  const auto expect = [&](std::size_t word, const RowClock& clock, RowPart part,
+                          std::size_t divisor, const std::vector<double>& expected) {
+    store.read(rows_.slot(word), {part, 3, divisor}, law(), clock, found);
     for (std::size_t c = 0; c < kWidth; ++c) {
       EXPECT_NEAR(double(found[c]), expected[word * kWidth + c] / double(divisor), 1e-5)
           << word << " " << c;
@@ -146,9 +147,8 @@ TEST(RowStore, KeepsItsRowsWhenItGrows) {
   KeptRows rows(3);
   const std::vector<float> theta = normals(4 * (kStripe + 1), 1), zero(theta.size(), 0.0f);
   const RowsStart start{theta.data(), zero.data(), nullptr, 0.0f};
-  const FreeMap none;
-  const std::vector<RowMap> maps{RowMap(none)};
-  const RowLaw law{kNumbers, true, 0.0f, maps, {}, {}, 0};
+  const StepMaps maps(kNumbers, 0.0f);
+  const RowLaw law{kNumbers, true, 0.0f, maps.without_gradient(), {}, {}, 0};
   for (std::size_t first = 0; first < 3; ++first) {
     if (first > 0) rows.keep(std::uint32_t(first));
     store.resize(rows.size());
@@ -156,7 +156,7 @@ TEST(RowStore, KeepsItsRowsWhenItGrows) {
   }
   for (std::size_t slot = 0; slot < rows.size(); ++slot) {
     std::vector<float> found(kStripe + 1);
-    store.read(slot, RowPart::theta, law, {}, 0, 1.0f, found);
+    store.read(slot, {RowPart::theta, 0}, law, {}, found);
     for (std::size_t c = 0; c < found.size(); ++c) {
       EXPECT_EQ(found[c], theta[rows.row(slot) * (kStripe + 1) + c]);
     }
