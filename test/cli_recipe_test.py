@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""A recipe with a mistake is refused by `fedep check` and `fedep run` alike, before anything is written; `fedep check`
+prints the others with every setting.
+
+    cli_recipe_test.py PROGRAM
+"""
+
+import sys
+import unittest
+
+from cli import CliTest
+from program import RECIPE, Program
+
+
+class Recipes(CliTest):
+    def assert_refused(self, *words):
+        """By check and by run alike, before anything is written."""
+        self.assert_one_line(self.program.run("check", self.recipe), 2, *words)
+        self.assert_one_line(self.run_recipe(), 2, *words)
+        self.assertFalse(self.out.exists())
+
+    def assert_change_refused(self, old, new, *words):
+        with self.subTest(change=new):
+            self.assertIn(old, RECIPE)
+            self.recipe.write_text(RECIPE.replace(old, new))
+            self.assert_refused(*words)
+
+    def test_a_missing_file_is_named(self):
+        self.recipe.unlink()
+        self.assert_refused(self.recipe, "No such file")
+
+    def test_a_directory_is_not_a_recipe(self):
+        self.recipe.unlink()
+        self.recipe.mkdir()
+        self.assert_refused(self.recipe, "directory")
+
+    def test_a_syntax_error_has_its_line(self):
+        self.recipe.write_text("seed = 1\n[data\n")
+        self.assert_refused(f"{self.recipe}:2:")
+        self.recipe.write_bytes(b"\xff\xfe\x00")
+        self.assert_refused(f"{self.recipe}:1:")
+        self.recipe.write_text("")
+        self.assert_refused(self.recipe, "missing")
+
+    def test_a_misspelt_key_gets_a_suggestion(self):
+        self.assert_change_refused("clients_per_round", "client_per_round", "did you mean server.clients_per_round?")
+        self.assert_change_refused("rounds = 8", "round = 8", "phase.1.round", "did you mean phase.1.rounds?")
+        self.assert_change_refused("[server]", "[sever]", "sever", "did you mean server?")
+        self.assert_change_refused("lr = 0.5", "learning = 0.5", "server.optimizer.learning", f"{self.recipe}:11")
+
+    def test_an_unknown_name_gets_a_suggestion(self):
+        self.assert_change_refused('"fed_ep"', '"fed_eq"', "fed_eq", "did you mean fed_ep?")
+        self.assert_change_refused('"sgd"', '"sdg"', "sdg", "did you mean sgd?")
+        self.assert_change_refused('"exact"', '"exakt"', "exakt", "did you mean exact?")
+        self.assert_change_refused('"toy"', '"tay"', "tay", "did you mean toy?")
+        self.assert_change_refused("[server]", '[client]\noptimizer = { name = "adan" }\n[server]', "adan", "adam")
+        self.assert_change_refused("every = 3", 'every = 3\nsites = "disc"', "disc", "did you mean disk?")
+
+    def test_a_value_out_of_range_is_named(self):
+        self.assert_change_refused("precision = 0.25", "precision = -0.25", "server.prior.precision", "-0.25")
+        self.assert_change_refused("lr = 0.5", "lr = -0.5", "server.optimizer.lr", "positive", "-0.5")
+        self.assert_change_refused("lr = 0.5", "lr = nan", "server.optimizer.lr", "finite", "nan")
+        self.assert_change_refused("lr = 0.5", 'lr = "half"', "server.optimizer.lr", "a number", "half")
+        self.assert_change_refused("momentum = 0.5", "momentum = 1", "server.optimizer.momentum")
+        self.assert_change_refused("seed = 7", "seed = -7", "seed", "-7")
+        self.assert_change_refused("rounds = 4", "rounds = 0", "phase.0.rounds", "at least 1")
+        self.assert_change_refused("rounds = 4", "rounds = 1.5", "phase.0.rounds", "an integer", "1.5")
+        self.assert_change_refused("clients_per_round = 4", "clients_per_round = 0", "server.clients_per_round")
+        self.assert_change_refused("clients_per_round = 4", "clients_per_round = 10", "clients_per_round", "9", "10")
+        self.assert_change_refused("every = 3", "every = -1", "checkpoint.every", "-1")
+        self.assert_change_refused('name = "exact"', "", "phase.1.inference.name")
+        self.assert_change_refused('[phase.inference]\nname = "exact"', "", "fed_ep", "inference")
+
+    def test_an_override_is_named_where_it_is_wrong(self):
+        for override, *words in (
+            ("seed", "section.key=value"),
+            ("=3", "section.key=value"),
+            ("seed=", "expected a value"),
+            ("server.optimizer.lr=-1", "must be positive"),
+            ("server.clients_per_rond=3", "did you mean server.clients_per_round?"),
+            ("phase.2.rounds=3", "phases are 0 to 1"),
+            ("seed.x=3", "not a table"),
+            ("phase.1.algorithm=fed_epp", "did you mean fed_ep?"),
+        ):
+            with self.subTest(override=override):
+                self.assert_one_line(self.run_recipe("--set", override), 2, f"--set {override}", *words)
+                self.assertFalse(self.out.exists())
+
+    def test_check_prints_every_setting_as_a_recipe_that_check_accepts(self):
+        done = self.assert_succeeds(self.program.run("check", self.recipe, "--seed", 11, "--set", "checkpoint.keep=2"))
+        for line in ("seed = 11", "clients_per_round = 4", "keep = 2", 'sites = "memory"', "grid_bits = 32"):
+            self.assertIn(line, done.stdout.splitlines())
+        self.assertIn("9 clients", done.stderr)
+        printed = self.folder / "printed.toml"
+        printed.write_text(done.stdout)
+        self.assertEqual(self.assert_succeeds(self.program.run("check", printed)).stdout, done.stdout)
+        self.assertEqual(sorted(p.name for p in self.folder.iterdir()), ["printed.toml", "recipe.toml"])
+
+    def test_check_prints_what_a_run_writes_down(self):
+        printed = self.assert_succeeds(self.program.run("check", self.recipe)).stdout
+        self.assert_succeeds(self.run_recipe())
+        self.assertEqual((self.out / "recipe.toml").read_text(), printed)
+
+
+if __name__ == "__main__":
+    CliTest.program = Program(sys.argv.pop(1))
+    unittest.main()

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""Run directories: what a run leaves in one, and what is not written over or resumed. Damage to any file in it is
+found and named, and nothing is touched.
+
+    cli_run_directory_test.py PROGRAM
+"""
+
+import shutil
+import sys
+import unittest
+
+from cli import CliTest
+from program import RECIPE, ROUNDS, Program, contents, state
+
+
+class RunDirectories(CliTest):
+    def assert_untouched(self, done, code, *words):
+        """Refused with one line, and the directory is as `before` was taken."""
+        self.assert_one_line(done, code, *words)
+        self.assertEqual(state(self.out), self.before)
+
+    def half_run(self):
+        """A run that stopped after 7 of its rounds, with checkpoints of round 6 and 7."""
+        self.assert_succeeds(self.run_recipe("--rounds", 7, "--set", "checkpoint.keep=2"))
+        self.resume = ["--resume", "--set", "checkpoint.keep=2"]
+        self.expected_out = self.folder / "whole"
+        self.assert_succeeds(self.run_recipe("--set", "checkpoint.keep=2", out=self.expected_out))
+        # A resumed run writes its recipe, with all its rounds, before it looks further.
+        shutil.copy(self.expected_out / "recipe.toml", self.out / "recipe.toml")
+        self.before = state(self.out)
+
+    def test_a_run_leaves_what_it_says(self):
+        done = self.assert_succeeds(self.run_recipe())
+        self.assertRegex(done.stdout, r"^distance \S+\n$")
+        self.assertIn(f"run is in {self.out}", done.stderr)
+        files, lines = contents(self.out)
+        self.assertEqual([n for n in files if "/" not in n], [f"checkpoint-{ROUNDS}.safetensors", "recipe.toml"])
+        self.assertEqual([line["kind"] for line in lines], ["run"] + ["round"] * ROUNDS + ["end"])
+        self.assertEqual([line["round"] for line in lines[1:-1]], list(range(ROUNDS)))
+        self.assertEqual([line["phase"] for line in lines[1:-1]], ["fed_avg"] * 4 + ["fed_ep"] * 8)
+        self.assertEqual([("distance" in line) for line in lines[1:-1]], [False, True] * 6)
+
+    def test_a_directory_with_a_run_is_not_written_over(self):
+        self.assert_succeeds(self.run_recipe())
+        self.before = state(self.out)
+        self.assert_untouched(self.run_recipe(), 2, self.out, "--resume", "--out")
+
+    def test_a_file_is_not_a_directory(self):
+        self.out.write_text("a file")
+        self.assert_one_line(self.run_recipe(), 1, self.out, "Not a directory")
+        self.assert_one_line(self.run_recipe("--resume"), 2, self.out)
+        self.assertEqual(self.out.read_text(), "a file")
+
+    def test_there_must_be_something_to_resume(self):
+        self.assert_one_line(self.run_recipe("--resume"), 2, self.out, "recipe.toml")
+        self.assertFalse(self.out.exists())
+        self.out.mkdir()
+        self.assert_one_line(self.run_recipe("--resume"), 2, self.out, "recipe.toml")
+        self.assertEqual(list(self.out.iterdir()), [])
+
+    def test_another_recipe_does_not_resume_a_run(self):
+        self.half_run()
+        for change in ("seed=8", "server.optimizer.lr=0.25", "data.clients=10", "phase.0.rounds=5", "phase.1.clip=1"):
+            with self.subTest(change=change):
+                self.assert_untouched(self.run_recipe(*self.resume, "--set", change), 2, self.out, "differs")
+        self.assert_untouched(self.run_recipe(*self.resume, "--rounds", 6), 2, self.out, "at most 6 rounds", "7")
+
+    def test_a_damaged_recipe_does_not_resume(self):
+        self.half_run()
+        (self.out / "recipe.toml").write_text("seed = ")
+        self.before = state(self.out)
+        self.assert_untouched(self.run_recipe(*self.resume), 2, self.out / "recipe.toml")
+
+    def check_damage(self, name, places):
+        """Whatever byte is damaged, resuming names the file and touches nothing; with the file back, it ends right."""
+        path = self.out / name
+        content = path.read_bytes()
+        damaged = []
+        for place in places(len(content)):
+            flipped = bytearray(content)
+            flipped[place] ^= 1 << place % 8
+            damaged.append((f"byte {place}", bytes(flipped)))
+        for length in (0, 1, 7, 8, len(content) // 2, len(content) - 1):
+            damaged.append((f"cut to {length}", content[:length]))
+        damaged.append(("longer", content + b"\0"))
+        for what, bytes_there in damaged:
+            with self.subTest(file=name, damage=what):
+                path.write_bytes(bytes_there)
+                self.before = state(self.out)
+                self.assert_untouched(self.run_recipe(*self.resume), 2, path)
+        path.unlink()
+        self.before = state(self.out)
+        return content
+
+    def test_a_damaged_checkpoint_does_not_resume(self):
+        self.half_run()
+        name = "checkpoint-7.safetensors"
+        content = self.check_damage(name, lambda size: [*range(0, 64, 5), *range(64, size, 61), size - 1])
+        (self.out / name).write_bytes(content)
+        self.assert_succeeds(self.run_recipe(*self.resume))
+        self.assertEqual(contents(self.out)[0], contents(self.expected_out)[0])
+
+    def test_a_checkpoint_of_another_model_does_not_resume(self):
+        self.half_run()
+        other = self.folder / "other"
+        self.assert_succeeds(self.run_recipe("--rounds", 7, "--set", "data.dimension=5", out=other))
+        shutil.copy(other / "checkpoint-7.safetensors", self.out)
+        self.before = state(self.out)
+        self.assert_untouched(self.run_recipe(*self.resume), 2, self.out / "checkpoint-7.safetensors", "model")
+
+    def test_a_damaged_or_missing_site_does_not_resume(self):
+        for sites in ("memory", "disk"):
+            with self.subTest(sites=sites):
+                self.out = self.folder / sites
+                self.recipe.write_text(RECIPE + f'sites = "{sites}"\n')
+                self.half_run()
+                name = sorted(path.name for path in (self.out / "sites").glob("*-6.site"))[0]
+                self.check_damage(f"sites/{name}", lambda size: range(0, size, 7))
+                self.assert_untouched(self.run_recipe(*self.resume), 2, self.out / "sites" / name, "No such file")
+                shutil.rmtree(self.expected_out)
+
+    def test_a_damaged_log_does_not_resume(self):
+        self.half_run()
+        log = self.out / "log.jsonl"
+        lines = log.read_text().splitlines(keepends=True)
+        for what, text, *words in (
+            ("a line that is not JSON", "".join(lines[:3] + ["{oops\n"] + lines[4:]), f"{log}:4"),
+            ("a line without kind", "".join(lines[:3] + ["{}\n"] + lines[4:]), f"{log}:4"),
+            ("a line of another type", "".join(lines[:3] + ["[1]\n"] + lines[4:]), f"{log}:4"),
+            ("no header", "".join(lines[1:]), "header"),
+            ("a missing round", "".join(lines[:3] + lines[4:]), "7 rounds"),
+            ("nothing", "", "header"),
+        ):
+            with self.subTest(damage=what):
+                log.write_text(text)
+                self.before = state(self.out)
+                self.assert_untouched(self.run_recipe(*self.resume), 2, log, *words)
+        log.unlink()
+        self.before = state(self.out)
+        self.assert_untouched(self.run_recipe(*self.resume), 2, log, "No such file")
+
+    def test_a_half_line_at_the_end_of_the_log_is_what_a_crash_leaves(self):
+        self.half_run()
+        with open(self.out / "log.jsonl", "a") as log:
+            log.write('{"kind":"rou')
+        self.assert_succeeds(self.run_recipe(*self.resume))
+        self.assertEqual(contents(self.out)[0], contents(self.expected_out)[0])
+
+
+if __name__ == "__main__":
+    CliTest.program = Program(sys.argv.pop(1))
+    unittest.main()
