@@ -154,7 +154,7 @@ int run_plans(const ReproduceOptions& options) {
       if (interrupt_requested()) return 130;  // in the last round of the run before
       const RunResult run = run_recipe(plan.recipe, run_options(options, plan));
       if (run.end == RunEnd::interrupted) {
-        fmt::print(stderr, "stopped after round {}; the same command goes on\n", run.state.round);
+        fmt::print(stderr, "{}\n", stop_text(run, "the same command goes on"));
         return 130;
       }
     }

@@ -70,7 +70,7 @@ int run(const RunOptions& options) {
                                                            .device = options.device,
                                                            .precision = options.precision});
   if (result.end == RunEnd::interrupted) {
-    fmt::print(stderr, "stopped after round {}; go on with --resume\n", result.state.round);
+    fmt::print(stderr, "{}\n", stop_text(result, "go on with --resume"));
     return 130;
   }
   for (const auto& [name, value] : result.metrics) fmt::print("{} {:.6g}\n", name, value);

@@ -195,6 +195,15 @@ RunResult run_recipe(const Recipe& recipe, const RunRecipeOptions& options) {
   return result;
 }
 
+std::string stop_text(const RunResult& result, std::string_view how) {
+  const std::int64_t round = result.state.round;
+  std::string text = fmt::format("stopped after round {}; {}", round, how);
+  if (result.goes_on_from < round) {
+    text += fmt::format(" (from round {}: checkpoint.factors = false)", result.goes_on_from);
+  }
+  return text;
+}
+
 bool lacks_evaluation(const std::filesystem::path& run) {
   if (std::filesystem::exists(run / kEvaluation)) return false;
   const std::vector<Json> log = read_log(run / "log.jsonl");

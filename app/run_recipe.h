@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fedep/config/recipe.h"
@@ -33,6 +34,9 @@ struct RunRecipeOptions {
 };
 
 RunResult run_recipe(const Recipe& recipe, const RunRecipeOptions& options);
+
+// What a user is told of a run that was interrupted; `how` to go on with it.
+std::string stop_text(const RunResult& result, std::string_view how);
 
 // Whether a run that is over, on data whose scores have an ECE, has no evaluation.json: it was
 // killed between its log's last line and that file, or somebody took the file away.

@@ -193,6 +193,24 @@ class Interrupt(RunTest):
                         self.assertTrue((out / f"checkpoint-{played}.safetensors").exists())
                         self.assert_ends_like(expected, out, *settings)
 
+    def test_says_where_it_goes_on_if_checkpoints_are_without_factors(self):
+        self.recipe.write_text(RECIPE + "factors = false\n")
+        expected = self.uninterrupted()
+        begins = 4  # FedEP, which has factors
+        stopped_in = set()
+        for call in range(20, 60, 3):
+            with self.subTest(call=call):
+                out = self.new_run()
+                stopped = self.play(out, env=at_call(call, signal.SIGTERM))
+                self.assertEqual(stopped.returncode, 130, stopped.stderr)
+                played = log_lines(out)[-1]["round"] + 1
+                loss = f" (from round {begins}: checkpoint.factors = false)" if played > begins else ""
+                last = stopped.stderr.splitlines()[-1]
+                self.assertEqual(last, f"stopped after round {played}; go on with --resume{loss}")
+                self.assert_ends_like(expected, out)
+                stopped_in.add(played > begins)
+        self.assertEqual(stopped_in, {False, True})
+
     def test_twice_stops_at_once_and_resumes_to_the_same_bytes(self):
         settings = (3, "memory", 1)
         expected = self.uninterrupted(*settings)

@@ -70,6 +70,9 @@ class Keeper {
     return latest;
   }
 
+  // Where read() would begin.
+  std::int64_t goes_on_from() const { return std::max<std::int64_t>(0, anchor()); }
+
  private:
   bool can_go_on_from(std::int64_t round) const {
     if (parts_.recipe.checkpoint.factors || round == parts_.phases.back().end_round()) return true;
@@ -77,16 +80,22 @@ class Keeper {
     return !phase.stateful() || round == phase.first_round;
   }
 
+  // The newest to go on from; -1 if there is none.
+  std::int64_t anchor() const {
+    std::int64_t newest = -1;
+    for (const auto& [round, manifest] : manifests_) {
+      if (can_go_on_from(round)) newest = round;
+    }
+    return newest;
+  }
+
   // The newest so many stay, and the newest to go on from.
   void prune() {
-    std::int64_t anchor = -1;
-    for (const auto& [round, manifest] : manifests_) {
-      if (can_go_on_from(round)) anchor = round;
-    }
+    const std::int64_t needed = anchor();
     const std::size_t keep = std::size_t(parts_.recipe.checkpoint.keep);
     std::size_t excess = manifests_.size() - std::min(manifests_.size(), keep);
     for (auto old = manifests_.begin(); excess > 0; --excess) {
-      if (old->first == anchor) {
+      if (old->first == needed) {
         ++old;
         continue;
       }
@@ -168,6 +177,7 @@ RunResult play_run(const RunParts& parts, HostVector<float> initial, const Json&
     if (stop && state.round < rounds) {
       bring_home();
       result.end = RunEnd::interrupted;
+      result.goes_on_from = keeper.goes_on_from();
       return result;
     }
   }

@@ -67,7 +67,8 @@ struct RunParts {
 struct RunResult {
   RunEnd end = RunEnd::done;
   ServerState state;
-  Metrics metrics;  // of the last evaluation
+  Metrics metrics;                // of the last evaluation
+  std::int64_t goes_on_from = 0;  // if interrupted: the round that `resume` begins with
 };
 RunResult play_run(const RunParts& parts, HostVector<float> initial, const Json& header,
                    const RunHooks& hooks, bool resume);
