@@ -9,8 +9,8 @@ import os
 import sys
 import unittest
 
-from cli_step2_test import steps
 from program import LABELLED, FolderTest, Program, contents, json_lines
+from tensorboard_events import steps
 
 PROGRAM = None
 BURN_IN = 5

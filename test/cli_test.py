@@ -6,12 +6,13 @@ lists are results, and a result that cannot be printed is a failure.
 """
 
 import os
+import re
 import subprocess
 import sys
 import unittest
 
 from cli import CliTest
-from program import Program
+from program import LABELLED, Program
 
 
 class Usage(CliTest):
@@ -77,6 +78,21 @@ class Usage(CliTest):
                 )
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assert_says(done.stderr.splitlines()[-1], "standard output", "No space left")
+
+    def test_bench_takes_device_and_precision_as_runs_do(self):
+        recipe = self.folder / "labelled.toml"
+        recipe.write_text(LABELLED + '[server]\nclients_per_round = 3\n[[phase]]\nalgorithm = "fed_avg"\nrounds = 2\n')
+        self.assert_succeeds(self.program.run("bench", "round", recipe, "--rounds", 1, "--precision", "float32"))
+        self.assert_last_line(self.program.run("bench", "round", recipe, "--precision", "half"), 2, "unknown precision half")
+        self.assert_last_line(self.program.run("bench", "round", recipe, "--device", "gpu"), 2, "unknown device gpu")
+
+    def test_list_shows_every_registry(self):
+        text = self.program.run("list").stdout
+        self.assertEqual(
+            re.findall(r"^\w+$", text, re.M), ["algorithms", "inference", "models", "data", "partitions", "optimizers"]
+        )
+        for name in ("ngvi", "resnet18", "cifar100_pca", "toy", "shards", "pachinko", "yogi"):
+            self.assertRegex(text, rf"(?m)^  {name} +\S")
 
 
 if __name__ == "__main__":

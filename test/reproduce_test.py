@@ -1,85 +1,18 @@
 #!/usr/bin/env python3
-"""Tables from end to end: `fedep reproduce` on a folder of tiny recipes, results.jsonl, the README made of it,
-TensorBoard's event files, `fedep data describe` and `import`, `fedep bench` and `fedep list`.
+"""Tables from end to end: `fedep reproduce` on a folder of tiny recipes, results.jsonl, and the README made of it.
 
-    cli_step2_test.py PROGRAM
+    reproduce_test.py PROGRAM
 """
 
-import json
-import os
-import re
 import signal
-import struct
 import sys
 import unittest
 
-from program import LABELLED, FolderTest, Program, contents, json_lines, state
+from program import Program, contents, json_lines, state
+from tables import ROUNDS, TablesTest
 
-PROGRAM = None
-ROUNDS = 12
-SYNTHETIC = """
-table = "{table}"
-row = "{row}"
-seed = 1
-{data}
-[client]
-batch = 10
-optimizer = {{ name = "sgd", lr = 0.05 }}
-[server]
-clients_per_round = 3
-[[phase]]
-algorithm = "{algorithm}"
-rounds = {rounds}
-{inference}
-[evaluate]
-every = {every}
-samples = 3
-[checkpoint]
-every = 5
-"""
-SCALED_IDENTITY = """[phase.inference]
-name = "scaled_identity"
-alpha = 0.5
-"""
 HEADER = "| row | measure | paper | ours | difference | runs |"
 FIGURE = "| row | accuracy by 500R, % | accuracy by 1000R, % | accuracy by 1500R, % | accuracy, last round, % | runs |"
-
-
-class TablesTest(FolderTest):
-    def setUp(self):
-        super().setUp()
-        self.recipes = self.folder / "recipe"
-        self.recipes.mkdir()
-        self.results = self.recipes / "results.jsonl"
-
-    def recipe(self, table, row, algorithm="fed_avg", rounds=ROUNDS, every=1):
-        text = SYNTHETIC.format(
-            table=table,
-            row=row,
-            data=LABELLED,
-            algorithm=algorithm,
-            rounds=rounds,
-            every=every,
-            inference="" if algorithm == "fed_avg" else SCALED_IDENTITY,
-        )
-        (self.recipes / f"{table}_{row}.toml").write_text(text)
-
-    def reproduce(self, *arguments, **options):
-        """As a user does it: in the folder that has recipe/."""
-        return PROGRAM.run("reproduce", *arguments, cwd=self.folder, **options)
-
-    def succeeds(self, *arguments, **options):
-        return self.assert_succeeds(self.reproduce(*arguments, **options))
-
-    def refused(self, done, *words):
-        self.assert_last_line(done, 2, *words)
-
-    def lines(self, file=None):
-        file = file or self.results
-        return json_lines(file) if file.exists() else []
-
-    def run_folder(self, name, table="trial"):
-        return self.folder / "run" / table / name
 
 
 class Reproduce(TablesTest):
@@ -102,7 +35,7 @@ class Reproduce(TablesTest):
             self.assertGreater(line["seconds"], 0)
             self.assertRegex(line["device"], r"^cpu: .*, 1 thread$")
             self.assertRegex(line["date"], r"^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
-            self.assertEqual(line["version"], PROGRAM.run("--version").stdout.split()[1])
+            self.assertEqual(line["version"], self.program.run("--version").stdout.split()[1])
             last = json_lines(self.run_folder(f"{line['row']}-seed{line['seed']}") / "log.jsonl")[-2]
             self.assertEqual(line["metrics"], {name: last[name] for name in line["metrics"]})
             self.assertIn("accuracy", line["metrics"])
@@ -137,7 +70,7 @@ class Reproduce(TablesTest):
         self.assertEqual((again.stdout, self.results.read_text()), (first.stdout, results))
         self.assertEqual(state(run), before)
         (run / "evaluation.json").unlink()
-        self.assert_succeeds(PROGRAM.run("run", self.recipes / "trial_fed_sep_i.toml", "--out", run, "--resume"))
+        self.assert_succeeds(self.program.run("run", self.recipes / "trial_fed_sep_i.toml", "--out", run, "--resume"))
         self.assertEqual((run / "evaluation.json").read_bytes(), before["evaluation.json"])
 
     def test_says_that_the_evaluation_cannot_be_written_without_the_checkpoint(self):
@@ -152,7 +85,7 @@ class Reproduce(TablesTest):
         self.assertEqual(len(told), 1, again.stderr)
         self.assertIn("is missing and cannot be written", told[0])
         self.assertIn(f"checkpoint-{ROUNDS}.safetensors", told[0])
-        done = PROGRAM.run("run", self.recipes / "trial_fed_sep_i.toml", "--out", run, "--resume")
+        done = self.program.run("run", self.recipes / "trial_fed_sep_i.toml", "--out", run, "--resume")
         self.assert_one_line(done, 2, run, "is over", f"checkpoint-{ROUNDS}.safetensors")
         self.assertEqual(state(run), before)
 
@@ -162,7 +95,7 @@ class Reproduce(TablesTest):
         expected = contents(self.run_folder("fed_sep_i-seed1"))
         whole = self.lines()[0]
         out = self.folder / "elsewhere"
-        process = PROGRAM.start("reproduce", "trial", "--rows", "fed_sep_i", "--out", out, cwd=self.folder)
+        process = self.program.start("reproduce", "trial", "--rows", "fed_sep_i", "--out", out, cwd=self.folder)
         log = out / "fed_sep_i-seed1" / "log.jsonl"
         while process.poll() is None and not (log.exists() and log.read_bytes().count(b"\n") > 20):
             pass
@@ -280,124 +213,6 @@ class Readme(TablesTest):
         self.refused(self.reproduce("--readme", self.readme), "README.md", "<!-- end -->")
 
 
-def records(path):
-    """The payloads of a TFRecord file; their sums are tested in tensorboard_test.cpp."""
-    data = path.read_bytes()
-    while data:
-        (size,) = struct.unpack_from("<Q", data)
-        yield data[12 : 12 + size]
-        data = data[16 + size :]
-
-
-def steps(path):
-    """Steps of the events that carry a summary (field 5); wall_time comes first, 9 bytes, then the step."""
-    found = []
-    for payload in records(path):
-        if payload[9] != 0x10:
-            continue  # no step: the file's version
-        step, at, shift = 0, 10, 0
-        while True:
-            byte, at = payload[at], at + 1
-            step, shift = step | (byte & 0x7F) << shift, shift + 7
-            if byte < 0x80:
-                break
-        if payload[at] == 5 << 3 | 2:
-            found.append(step)
-    return found
-
-
-class TensorBoard(TablesTest):
-    def events(self, run):
-        return sorted(run.glob("events.out.tfevents.*"))
-
-    def test_has_a_file_per_start_and_every_round_once(self):
-        self.recipe("trial", "fed_avg")
-        recipe, out = self.recipes / "trial_fed_avg.toml", self.folder / "run"
-        self.assert_succeeds(PROGRAM.run("run", recipe, "--out", out, "--rounds", 5))
-        self.assert_succeeds(PROGRAM.run("run", recipe, "--out", out, "--resume"))
-        self.assert_succeeds(PROGRAM.run("run", recipe, "--out", out, "--resume"))  # plays nothing
-        first, second = self.events(out)
-        self.assertEqual(steps(first), list(range(1, 6)))
-        self.assertEqual(steps(second), list(range(6, ROUNDS + 1)))
-        self.assertIn(b"accuracy", first.read_bytes())
-        self.assertIn(b"train_loss", first.read_bytes())
-
-    def test_files_are_read_by_tensorboard(self):
-        try:
-            from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-        except ImportError:
-            self.skipTest("there is no tensorboard")
-        self.recipe("trial", "fed_avg")
-        out = self.folder / "run"
-        self.assert_succeeds(PROGRAM.run("run", self.recipes / "trial_fed_avg.toml", "--out", out))
-        read = EventAccumulator(str(out))
-        read.Reload()
-        log = self.lines(out / "log.jsonl")
-        self.assertEqual(
-            [(event.step, round(event.value, 6)) for event in read.Scalars("accuracy")],
-            [(line["round"] + 1, round(line["accuracy"], 6)) for line in log if "accuracy" in line],
-        )
-
-
-class Describe(TablesTest):
-    def test_has_the_columns_of_table_1(self):
-        self.recipe("trial", "fed_avg")
-        recipe = self.recipes / "trial_fed_avg.toml"
-        done = self.assert_succeeds(PROGRAM.run("data", "describe", recipe, "--json"))
-        described = json.loads(done.stdout)
-        self.assertEqual(described["train"]["clients"], 6)
-        self.assertEqual(described["model_size"], 5 * 10 + 10)
-        text = PROGRAM.run("data", "describe", recipe).stdout
-        for word in ("model size", "clients (train / test)", "examples per client (train / test)", "±"):
-            self.assertIn(word, text)
-
-    def test_takes_names_and_refuses_unknown_ones(self):
-        self.assert_succeeds(PROGRAM.run("data", "describe", "synthetic"))
-        self.refused(PROGRAM.run("data", "describe", "sinthetic"), "sinthetic", "did you mean synthetic?")
-        self.refused(PROGRAM.run("data", "describe", "no.toml"), "no.toml")
-        environment = {k: v for k, v in os.environ.items() if k != "FEDEP_DATA"}
-        self.refused(PROGRAM.run("data", "describe", "femnist", env=environment), "femnist", "missing")
-        self.refused(PROGRAM.run("data"), "data")
-
-
-class Import(TablesTest):
-    def test_cuts_a_recipes_data_for_other_runs(self):
-        self.recipe("trial", "fed_avg")
-        recipe = self.recipes / "trial_fed_avg.toml"
-        done = self.assert_succeeds(PROGRAM.run("data", "import", recipe, "--out", "shards", cwd=self.folder))
-        self.assertIn('name = "shards"', done.stdout)
-        manifest = json.loads((self.folder / "shards" / "manifest.json").read_text())
-        self.assertEqual(manifest["clients"], 6)
-        self.assertEqual(sum(shard["train"] for shard in manifest["shards"]), manifest["train"])
-        again = ["--set", "data.name=shards", "--set", f"data.path={self.folder / 'shards'}"]
-        printed = [
-            PROGRAM.run("run", recipe, *more, cwd=self.folder).stdout
-            for more in (["--out", "one"], ["--out", "two", *again])
-        ]
-        self.assertIn("accuracy", printed[0])
-        self.assertEqual(printed[0], printed[1])
-        self.refused(PROGRAM.run("data", "import", recipe, "--out", "shards", cwd=self.folder), "shards", "empty")
-
-
-class Bench(TablesTest):
-    def test_takes_the_precision_as_runs_do(self):
-        self.recipe("trial", "fed_avg")
-        recipe = self.recipes / "trial_fed_avg.toml"
-        self.assert_succeeds(PROGRAM.run("bench", "round", recipe, "--rounds", 1, "--precision", "float32"))
-        self.refused(PROGRAM.run("bench", "round", recipe, "--precision", "half"), "unknown precision half")
-        self.refused(PROGRAM.run("bench", "round", recipe, "--device", "gpu"), "unknown device gpu")
-
-
-class Lists(unittest.TestCase):
-    def test_show_every_registry(self):
-        text = PROGRAM.run("list").stdout
-        self.assertEqual(
-            re.findall(r"^\w+$", text, re.M), ["algorithms", "inference", "models", "data", "partitions", "optimizers"]
-        )
-        for name in ("ngvi", "resnet18", "cifar100_pca", "toy", "shards", "pachinko", "yogi"):
-            self.assertRegex(text, rf"(?m)^  {name} +\S")
-
-
 if __name__ == "__main__":
-    PROGRAM = Program(sys.argv.pop(1))
+    TablesTest.program = Program(sys.argv.pop(1))
     unittest.main()
