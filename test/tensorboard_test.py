@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""TensorBoard's event files: one per start, every round once.
+"""TensorBoard's event files: one per start, every round once. That TensorBoard reads them is for peers_test.py to say.
 
     tensorboard_test.py PROGRAM
 """
@@ -27,22 +27,6 @@ class TensorBoard(TablesTest):
         self.assertEqual(steps(second), list(range(6, ROUNDS + 1)))
         self.assertIn(b"accuracy", first.read_bytes())
         self.assertIn(b"train_loss", first.read_bytes())
-
-    def test_files_are_read_by_tensorboard(self):
-        try:
-            from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-        except ImportError:
-            self.skipTest("there is no tensorboard")
-        self.recipe("trial", "fed_avg")
-        out = self.folder / "run"
-        self.assert_succeeds(self.program.run("run", self.recipes / "trial_fed_avg.toml", "--out", out))
-        read = EventAccumulator(str(out))
-        read.Reload()
-        log = self.lines(out / "log.jsonl")
-        self.assertEqual(
-            [(event.step, round(event.value, 6)) for event in read.Scalars("accuracy")],
-            [(line["round"] + 1, round(line["accuracy"], 6)) for line in log if "accuracy" in line],
-        )
 
 
 if __name__ == "__main__":

@@ -22,17 +22,12 @@ std::vector<float> normals(std::uint32_t which) {
   return values;
 }
 
-template <class T>
-DeviceArray<T> uploaded(const std::vector<T>& values) {
-  return DeviceArray<T>(std::span<const T>(values));
-}
-
 class ChainKernels : public testing::Test {
  protected:
   void SetUp() override {
     if (const std::string why = device_problem(); !why.empty()) GTEST_SKIP() << why;
-    chunks_ = uploaded(chunks_of(ranges_));
-    d_steps_ = uploaded(steps_);
+    chunks_ = DeviceArray<gpu::Chunk>(chunks_of(ranges_));
+    d_steps_ = DeviceArray<std::int32_t>(steps_);
     theta_ = DeviceArray<float>(kAll);
     momentum_ = DeviceArray<float>(kAll);
     sum_ = DeviceArray<float>(kAll);
@@ -135,14 +130,13 @@ TEST_F(ChainKernels, MomentsAreThoseOfTheSamplesHoweverManyWait) {
 TEST_F(ChainKernels, RowsBeginAsTheyAreTold) {
   const std::vector<float> start = normals(1), added{0.5f, 0.25f, 0.0f};
   const std::vector<float> eta = normals(2), lambda = normals(3);
-  const DeviceArray<float> d_start = uploaded(start), d_eta = uploaded(eta),
-                           d_lambda = uploaded(lambda), d_added = uploaded(added);
+  const DeviceArray<float> d_start(start), d_eta(eta), d_lambda(lambda), d_added(added);
   std::vector<const float*> etas, lambdas;
   for (std::size_t c = 0; c < kClients; ++c) {
     etas.push_back(d_eta.data() + c * kStride);
     lambdas.push_back(d_lambda.data() + c * kStride);
   }
-  const DeviceArray<const float*> d_etas = uploaded(etas), d_lambdas = uploaded(lambdas);
+  const DeviceArray<const float*> d_etas(etas), d_lambdas(lambdas);
   const std::vector<float> untouched(kAll, kUntouched);
   DeviceArray<float> eta_rows(kAll), lambda_rows(kAll);
   for (const std::size_t size : {std::size_t(1), std::size_t(3), std::size_t(4), std::size_t(1027),

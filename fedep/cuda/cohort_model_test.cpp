@@ -61,17 +61,17 @@ struct World {
     for (std::size_t i = 0; i < clients * rows; ++i) {
       labels.push_back(std::int32_t(stream.below(info.outputs)));
     }
-    d_theta = DeviceArray<float>(std::span<const float>(theta));
-    d_features = DeviceArray<float>(std::span<const float>(features));
-    d_labels = DeviceArray<std::int32_t>(std::span<const std::int32_t>(labels));
-    d_counts = DeviceArray<std::int32_t>(std::span<const std::int32_t>(counts));
+    d_theta = DeviceArray<float>(theta);
+    d_features = DeviceArray<float>(features);
+    d_labels = DeviceArray<std::int32_t>(labels);
+    d_counts = DeviceArray<std::int32_t>(counts);
     for (std::size_t c = 0; c < clients; ++c) {
       const Stream own(
           {.seed = 5, .purpose = Purpose::dropout, .round = 2, .client = c, .step = 9});
       const PhiloxKey key = own.key();
       addresses.push_back({key[0], key[1], 9, 2});
     }
-    d_addresses = DeviceArray<StreamAddress>(std::span<const StreamAddress>(addresses));
+    d_addresses = DeviceArray<StreamAddress>(addresses);
   }
 
   CohortBatch batch() const {
@@ -156,17 +156,15 @@ TEST_P(CohortModelTest, AStepOfManyIsTheStepOfEach) {
   const std::vector<float> numbers{3.0f, 4.0f, 5.0f}, per_example{0.1f, 0.2f, 0.05f};
   std::vector<float> precisions = normals(all, 22, 0.5f);
   for (float& x : precisions) x = 4.0f + x;
-  const DeviceArray<float> d_eta{std::span<const float>(eta)},
-      d_numbers{std::span<const float>(numbers)}, d_precisions{std::span<const float>(precisions)},
-      d_per{std::span<const float>(per_example)};
+  const DeviceArray<float> d_eta(eta), d_numbers(numbers), d_precisions(precisions),
+      d_per(per_example);
   const float lr = 0.5f;
   for (const int kind : {0, 1, 2, 3, 4, 5, 6, 7}) {
     const float mu = kind & 1 ? 0.9f : 0.0f;
     const bool with_eta = kind & 2, diagonal = kind & 4;
     SCOPED_TRACE(testing::Message()
                  << "mu " << mu << ", eta " << with_eta << ", diagonal " << diagonal);
-    DeviceArray<float> d_theta{std::span<const float>(world.theta)},
-        d_momentum{std::span<const float>(momentum)};
+    DeviceArray<float> d_theta(world.theta), d_momentum(momentum);
     DeviceArray<double> loss(world.clients);
     loss.zero();
     world.cohort->train_step(

@@ -53,11 +53,6 @@ std::vector<Layer> layers() {
 
 constexpr std::size_t kClients = 3;
 
-template <class T>
-DeviceArray<T> uploaded(const std::vector<T>& values) {
-  return DeviceArray<T>(std::span<const T>(values));
-}
-
 class ConvolutionKernels : public testing::TestWithParam<Layer> {
  protected:
   void SetUp() override {
@@ -65,15 +60,15 @@ class ConvolutionKernels : public testing::TestWithParam<Layer> {
     g_ = GetParam().g;
     rows_ = std::size_t(GetParam().rows);
     counts_ = {GetParam().rows, 0, GetParam().rows / 2 + 1};
-    d_counts_ = uploaded(counts_);
+    d_counts_ = DeviceArray<std::int32_t>(counts_);
     weights_ = std::size_t(g_.kernel * g_.kernel * g_.in * g_.out);
     stride_ = (weights_ + 3) / 4 * 4 + 8;
     x_ = normals(kClients * x_size() * rows_, 1, 1.0f);
     dy_ = normals(kClients * y_size() * rows_, 2, 0.1f);
     theta_ = normals(kClients * stride_, 3, 0.1f);
-    d_x_ = uploaded(x_);
-    d_dy_ = uploaded(dy_);
-    d_theta_ = uploaded(theta_);
+    d_x_ = DeviceArray<float>(x_);
+    d_dy_ = DeviceArray<float>(dy_);
+    d_theta_ = DeviceArray<float>(theta_);
     partial_ = DeviceArray<float>(gpu::kMostSplits * kClients * weights_);
   }
 
@@ -89,45 +84,39 @@ class ConvolutionKernels : public testing::TestWithParam<Layer> {
   }
   static double tolerance(bool precise) { return precise ? 1e-5 : 2e-3; }
 
-  // Calls visit(input position, output position, tap) for all that meet.
+  // Calls visit(x, y, weight) for all products of one example: places among an example's inputs,
+  // its outputs and a client's weights.
   template <class Visit>
-  void for_each_meeting(const Visit& visit) const {
-    for (int o = 0; o < g_.output_positions(); ++o) {
+  void for_each_product(const Visit& visit) const {
+    const std::size_t in = std::size_t(g_.in), out = std::size_t(g_.out);
+    for (int position = 0; position < g_.output_positions(); ++position) {
       for (int tap = 0; tap < g_.kernel * g_.kernel; ++tap) {
-        const int y = o / g_.out_width * g_.stride - g_.pad_top + tap / g_.kernel;
-        const int x = o % g_.out_width * g_.stride - g_.pad_left + tap % g_.kernel;
-        if (y < 0 || x < 0 || y >= g_.height || x >= g_.width) continue;
-        visit(std::size_t(y * g_.width + x), std::size_t(o), std::size_t(tap));
+        const int row = position / g_.out_width * g_.stride - g_.pad_top + tap / g_.kernel;
+        const int column = position % g_.out_width * g_.stride - g_.pad_left + tap % g_.kernel;
+        if (row < 0 || column < 0 || row >= g_.height || column >= g_.width) continue;
+        const std::size_t x = std::size_t(row * g_.width + column) * in;
+        for (std::size_t i = 0; i < in; ++i) {
+          for (std::size_t o = 0; o < out; ++o) {
+            visit(x + i, std::size_t(position) * out + o, (std::size_t(tap) * in + i) * out + o);
+          }
+        }
       }
     }
-  }
-  // Where the channels of a position, or of a tap's input, begin.
-  std::size_t x_at(std::size_t example, std::size_t position) const {
-    return example * x_size() + position * std::size_t(g_.in);
-  }
-  std::size_t y_at(std::size_t example, std::size_t position) const {
-    return example * y_size() + position * std::size_t(g_.out);
-  }
-  std::size_t weight_at(std::size_t tap, std::size_t i) const {
-    return (tap * std::size_t(g_.in) + i) * std::size_t(g_.out);
   }
 
   // Of one example, added to `gradient`.
   void add_gradient(std::size_t example, std::vector<double>& gradient) const {
-    for_each_meeting([&](std::size_t in, std::size_t out, std::size_t tap) {
-      for (std::size_t i = 0; i < std::size_t(g_.in); ++i) {
-        const double x = x_[x_at(example, in) + i];
-        for (std::size_t o = 0; o < std::size_t(g_.out); ++o) {
-          gradient[weight_at(tap, i) + o] += x * double(dy_[y_at(example, out) + o]);
-        }
-      }
+    const float* const x = x_.data() + example * x_size();
+    const float* const dy = dy_.data() + example * y_size();
+    for_each_product([&](std::size_t i, std::size_t o, std::size_t weight) {
+      gradient[weight] += double(x[i]) * double(dy[o]);
     });
   }
   std::vector<bool> live() const {
     std::vector<bool> found(weights_, false);
     for (int t = 0; t < g_.taps; ++t) {
-      const std::size_t begin = weight_at(g_.tap[t], 0);
-      for (std::size_t i = 0; i < std::size_t(g_.in * g_.out); ++i) found[begin + i] = true;
+      const std::size_t size = std::size_t(g_.in * g_.out), begin = g_.tap[t] * size;
+      for (std::size_t i = 0; i < size; ++i) found[begin + i] = true;
     }
     return found;
   }
@@ -146,7 +135,7 @@ class ConvolutionKernels : public testing::TestWithParam<Layer> {
 TEST_P(ConvolutionKernels, ForwardIsTheSumOverTaps) {
   const std::vector<float> bias = normals(kClients * stride_, 4, 1.0f),
                            add = normals(dy_.size(), 5, 1.0f);
-  const DeviceArray<float> d_bias = uploaded(bias), d_add = uploaded(add);
+  const DeviceArray<float> d_bias(bias), d_add(add);
   DeviceArray<float> y(dy_.size());
   for (const bool precise : {true, false}) {
     gpu::Forward f;
@@ -163,13 +152,9 @@ TEST_P(ConvolutionKernels, ForwardIsTheSumOverTaps) {
       const std::size_t first = c * rows_, size = std::size_t(counts_[c]) * y_size();
       std::vector<double> sum(size);
       for (std::size_t e = 0; e < std::size_t(counts_[c]); ++e) {
-        for_each_meeting([&](std::size_t in, std::size_t out, std::size_t tap) {
-          for (std::size_t i = 0; i < std::size_t(g_.in); ++i) {
-            const double x = x_[x_at(first + e, in) + i];
-            for (std::size_t o = 0; o < std::size_t(g_.out); ++o) {
-              sum[y_at(e, out) + o] += x * double(theta_[c * stride_ + weight_at(tap, i) + o]);
-            }
-          }
+        const float* const x = x_.data() + (first + e) * x_size();
+        for_each_product([&](std::size_t i, std::size_t o, std::size_t weight) {
+          sum[e * y_size() + o] += double(x[i]) * double(theta_[c * stride_ + weight]);
         });
       }
       for (std::size_t i = 0; i < size; ++i) {
@@ -186,7 +171,7 @@ TEST_P(ConvolutionKernels, ForwardIsTheSumOverTaps) {
 
 TEST_P(ConvolutionKernels, InputGradientIsTheSumOverTaps) {
   const std::vector<float> sign = normals(x_.size(), 6, 1.0f);
-  const DeviceArray<float> d_sign = uploaded(sign);
+  const DeviceArray<float> d_sign(sign);
   DeviceArray<float> dx(x_.size());
   for (const bool precise : {true, false}) {
     gpu::InputGradient f;
@@ -202,14 +187,9 @@ TEST_P(ConvolutionKernels, InputGradientIsTheSumOverTaps) {
       const std::size_t first = c * rows_, size = std::size_t(counts_[c]) * x_size();
       std::vector<double> sum(size);
       for (std::size_t e = 0; e < std::size_t(counts_[c]); ++e) {
-        for_each_meeting([&](std::size_t in, std::size_t out, std::size_t tap) {
-          for (std::size_t i = 0; i < std::size_t(g_.in); ++i) {
-            double& to = sum[x_at(e, in) + i];
-            for (std::size_t o = 0; o < std::size_t(g_.out); ++o) {
-              to += double(dy_[y_at(first + e, out) + o]) *
-                    double(theta_[c * stride_ + weight_at(tap, i) + o]);
-            }
-          }
+        const float* const dy = dy_.data() + (first + e) * y_size();
+        for_each_product([&](std::size_t i, std::size_t o, std::size_t weight) {
+          sum[e * x_size() + i] += double(dy[o]) * double(theta_[c * stride_ + weight]);
         });
       }
       for (std::size_t i = 0; i < size; ++i) {
@@ -228,8 +208,7 @@ TEST_P(ConvolutionKernels, EveryLiveWeightMakesItsStepAndNoOtherDoes) {
                            per_example{0.1f, 0.2f, 0.05f};
   std::vector<float> lambda = normals(theta_.size(), 9, 0.5f);
   for (float& x : lambda) x += 4.0f;
-  const DeviceArray<float> d_eta = uploaded(eta), d_numbers = uploaded(numbers),
-                           d_lambda = uploaded(lambda), d_per = uploaded(per_example);
+  const DeviceArray<float> d_eta(eta), d_numbers(numbers), d_lambda(lambda), d_per(per_example);
   DeviceArray<float> theta(theta_.size()), d_momentum(theta_.size());
   std::vector<std::vector<double>> gradients(kClients, std::vector<double>(weights_));
   for (std::size_t c = 0; c < kClients; ++c) {

@@ -7,7 +7,7 @@ namespace {
 
 DeviceArray<gpu::Chunk> uploaded(const std::vector<Range>& ranges) {
   const std::vector<gpu::Chunk> chunks = chunks_of(ranges);
-  return DeviceArray<gpu::Chunk>(std::span<const gpu::Chunk>(chunks));
+  return DeviceArray<gpu::Chunk>(chunks);
 }
 
 }  // namespace

@@ -110,7 +110,7 @@ std::vector<std::size_t> count_improper(const DeviceMessage& before,
   if (rows.size() != after.size()) {
     fail("count_improper", "messages after", "of one family", "of two");
   }
-  const DeviceArray<gpu::ImproperRow> there{std::span<const gpu::ImproperRow>(rows)};
+  const DeviceArray<gpu::ImproperRow> there(rows);
   DeviceArray<std::byte> scratch(gpu::count_scratch(rows.size()));
   DeviceArray<unsigned long long> out(rows.size());
   gpu::count_improper(there.data(), rows.size(), before.size(), scratch.data(), out.data(),

@@ -15,11 +15,6 @@ float number_of(std::int64_t units, int exponent) {
   return float(double(units) * std::ldexp(1.0, exponent));
 }
 
-template <class Row>
-DeviceArray<Row> uploaded(const std::vector<Row>& rows) {
-  return DeviceArray<Row>{std::span<const Row>(rows)};
-}
-
 float largest_of(const gpu::DeltaFacts& facts) {
   return facts.has_nan != 0 ? std::numeric_limits<float>::quiet_NaN() : facts.largest;
 }
@@ -80,7 +75,7 @@ std::vector<double> RoundDeltas::measure() {
   if (diagonal) {
     for (const Row& row : rows_) arrays.push_back(row.lambda);
   }
-  const DeviceArray<gpu::DeltaRow> there = uploaded(arrays);
+  const DeviceArray<gpu::DeltaRow> there(arrays);
   DeviceArray<std::byte> scratch(gpu::measure_scratch(arrays.size()));
   DeviceArray<gpu::DeltaFacts> out(arrays.size());
   gpu::measure_deltas(there.data(), arrays.size(), size_, scratch.data(), out.data(),
@@ -132,7 +127,7 @@ DeviceMessage RoundDeltas::total(const Grid& grid) const {
       if (row.inside) arrays.push_back(row.lambda);
     }
   }
-  const DeviceArray<gpu::DeltaRow> there = uploaded(arrays);
+  const DeviceArray<gpu::DeltaRow> there(arrays);
   DeviceVector eta(size_);
   gpu::sum_on_grid(there.data(), count, size_, std::ldexp(1.0, grid.eta_exponent), eta.data(),
                    device_stream());
@@ -180,7 +175,7 @@ void RoundDeltas::move_factors(const Grid& grid, const SiteShape& shape,
                    number_of(row.lambda_units, grid.lambda_exponent), slots, step.scale);
     site.numbers[0] = step.settle == 1 ? after : before + float(step.settle) * (after - before);
   }
-  const DeviceArray<gpu::FactorRow> there = uploaded(arrays);
+  const DeviceArray<gpu::FactorRow> there(arrays);
   gpu::move_factors(there.data(), arrays.size(), size_, device_stream());
 }
 

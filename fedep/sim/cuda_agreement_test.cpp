@@ -232,8 +232,8 @@ TEST_F(CudaLearningTest, ScoresOfGivenLogitsAreTheHostsToRounding) {
   const auto expected = make_scores(TargetKind::label, kClasses);
   expected->add(predictions_of(TargetKind::label, logits, kClasses), {}, batch);
 
-  const DeviceArray<float> device_logits{std::span<const float>(logits)};
-  const DeviceArray<std::int32_t> labels{std::span<const std::int32_t>(batch.labels)};
+  const DeviceArray<float> device_logits(logits);
+  const DeviceArray<std::int32_t> labels(batch.labels);
   DeviceArray<double> sum(logits.size());
   DeviceArray<gpu::ExampleScore> scores(kExamples);
   for (const bool first : {true, false}) {  // the same twice is the same on average

@@ -149,7 +149,7 @@ void CudaRounds::remove_factors(const Phase& phase, std::vector<Asked>& asked) c
       client.cavity = {std::move(eta), global_.lambda_scalar() - part};
     }
   }
-  const DeviceArray<gpu::RemovalRow> there{std::span<const gpu::RemovalRow>(rows)};
+  const DeviceArray<gpu::RemovalRow> there(rows);
   gpu::remove_factors(there.data(), rows.size(), size, device_stream());
 }
 
