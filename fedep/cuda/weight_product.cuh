@@ -4,7 +4,8 @@
 
 #include "fedep/cuda/product.cuh"
 #include "fedep/cuda/tap_positions.cuh"
-#include "fedep/cuda/weight_step.cuh"
+#include "fedep/cuda/weight_results.cuh"
+#include "fedep/cuda/weight_rows.cuh"
 
 namespace fedep::gpu {
 
@@ -44,45 +45,14 @@ __global__ void __launch_bounds__(32 * kWarps, resident_blocks(kSum, kM, kPrecis
   const bool in_rows = one_tap || all_taps_meet_all(g);
   constexpr int kAcrossM = kM / kPart, kAcrossN = kN / kPart;
   const int column_m = (tid % kAcrossM) * kPart, column_n = (tid % kAcrossN) * kPart;
-  const int n = first_n + column_n;
   const int block_tap = divide(g.by_in, first_m);  // where a block has one
 
-  // A thread has kItems fours (or single weights), all in its own columns.
-  constexpr int kItems = kM * kAcrossN / kThreads, kItemStep = kThreads / kAcrossN;
-  const auto row_of = [&](int item) { return tid / kAcrossN + item * kItemStep; };
-  const auto weight_at = [&](int item) {
-    const int row = first_m + row_of(item);
-    const int tap = one_tap ? block_tap : divide(g.by_in, row);
-    return (int(g.tap[tap]) * g.in + row - tap * g.in) * g.out + n;
-  };
-  const std::size_t client_begin = std::size_t(client) * task.update.stride;
-  const bool with_momentum = task.update.mu != 0, with_eta = task.update.eta != nullptr;
-  float* const theta_tile = shared + Product::kFloats;  // [kM, kN], as those that are there
-  float* const momentum_tile = theta_tile + kM * kN;
-  float* const eta_tile = momentum_tile + (with_momentum ? kM * kN : 0);
-  float* const lambda_tile = eta_tile + (with_eta ? kM * kN : 0);
-  if constexpr (kFetch) {
-    const Update& u = task.update;
-    const int own = (tid / kAcrossN) * kN + column_n;
-    const unsigned to_theta = shared_address(theta_tile + own),
-                   to_momentum = shared_address(momentum_tile + own),
-                   to_eta = shared_address(eta_tile + own),
-                   to_lambda = shared_address(lambda_tile + own);
-#pragma unroll
-    for (int item = 0; item < kItems; ++item) {
-      const bool valid = n < g.out && first_m + row_of(item) < rows_m;
-      const std::size_t i = client_begin + std::size_t(valid ? weight_at(item) : 0);
-      const unsigned at = unsigned(item * kItemStep * kN) * 4;
-      copy<kPart>(to_theta + at, u.theta + i, valid);
-      if (with_momentum) copy<kPart>(to_momentum + at, u.momentum + i, valid);
-      if (with_eta) copy<kPart>(to_eta + at, u.eta + i, valid);
-      if (u.diagonal) copy<kPart>(to_lambda + at, u.lambda + i, valid);
-    }
-  }
+  const OwnWeights<kM, kN, kThreads, kPart> own{g, first_m, first_n, one_tap, block_tap};
+  const StepTiles<kM * kN> step_tiles(task.update, shared + Product::kFloats);
+  if constexpr (kFetch) step_tiles.fetch(own, task.update, client);
   const int minibatches = kSum == Sum::gradients ? 1 : task.sum.minibatches;
   const MinibatchRows examples(task.cohort, minibatches, client);
-  const int count = examples.count;
-  if (count == 0) {
+  if (examples.count == 0) {
     wait_for_copies<0>();
     return;
   }
@@ -91,58 +61,14 @@ __global__ void __launch_bounds__(32 * kWarps, resident_blocks(kSum, kM, kPrecis
   // taps.
   if (tid < 32) tap_positions.list(g, one_tap ? block_tap : 0, !in_rows);
   __syncthreads();
-  const int listed = tap_positions.count;
-  // Rows of the sum. For squares each example has `groups` groups of `width` positions, the last one
-  // filled up with zeros: eight, as many as a product contracts, or four where that is enough. With
-  // one position an example's square is a product of squares, and no groups are needed.
-  const int width = listed > 4 ? 8 : listed > 1 ? 4 : 1;
-  const int groups = (listed + width - 1) / width;
-  const int depth = kSum == Sum::squares ? count * groups * width : count * listed;
-  const int all_tiles = (depth + kDepth - 1) / kDepth;
-  // A part ends where an example ends: squares are taken of whole examples. Tiles of squares may
-  // begin inside one.
-  int first = 0, last = depth;
-  if (task.splits > 1) {
-    if (kSum == Sum::squares) {
-      const int share = (count + task.splits - 1) / task.splits;
-      first = min(split * share, count) * groups * width;
-      last = min((split + 1) * share, count) * groups * width;
-    } else {
-      const int share = (all_tiles + task.splits - 1) / task.splits * kDepth;
-      first = min(split * share, depth);
-      last = min(first + share, depth);
-    }
-  }
-  const int tiles = (last - first + kDepth - 1) / kDepth;
+  const SumRows<kSum> sum_rows(examples, tap_positions.count, kDepth, task.splits, split);
+  const int first = sum_rows.first;
+  const int tiles = (sum_rows.last - first + kDepth - 1) / kDepth;
 
   const std::size_t first_example =
       std::size_t(client) * std::size_t(minibatches) * std::size_t(task.cohort.rows);
   const float* const x = task.x + first_example * std::size_t(g.height * g.width * g.in);
   const float* const dy = task.dy + first_example * std::size_t(positions * g.out);
-
-  // Example and place in the lists of row r of the sum; a negative image: nothing. Quotients by
-  // floats are exact here: below 2^22.
-  const float by_count = 1.0f / float(count), by_groups = 1.0f / float(max(groups, 1));
-  const int width_bits = __ffs(width) - 1;
-  const auto row_at = [&](int r, int& image, int& index) {
-    if (kSum == Sum::squares) {
-      const int group = r >> width_bits;
-      image = __float2int_rz((float(group) + 0.5f) * by_groups);
-      index = (group - image * groups) * width + (r & (width - 1));
-      if (index >= listed) {
-        image = -1;
-        index = 0;
-      }
-    } else {
-      index = __float2int_rz((float(r) + 0.5f) * by_count);
-      image = r - index * count;
-    }
-    if (kSum != Sum::gradients && image >= 0) image = examples.at(image);
-    if (r >= last) {
-      image = -1;
-      index = 0;
-    }
-  };
 
   const int input_map = g.height * g.width * g.in, output_map = positions * g.out;
   // A thread copies the same columns of every row.
@@ -205,7 +131,7 @@ __global__ void __launch_bounds__(32 * kWarps, resident_blocks(kSum, kM, kPrecis
   const float* const dy_lane = dy + first_n + lane;
   const auto load_row = [&](int tile, int stage) {
     int image, index;
-    row_at(first + tile * kDepth + own_row, image, index);
+    sum_rows.find(first + tile * kDepth + own_row, image, index);
     const bool valid = image >= 0;
     const float* const x_from = x + (valid ? image * input_map + tap_positions.input[index] : 0);
     const float* const dy_from =
@@ -231,14 +157,14 @@ __global__ void __launch_bounds__(32 * kWarps, resident_blocks(kSum, kM, kPrecis
     int image, index;
 #pragma unroll
     for (int i = 0; i < kRowsM; ++i) {
-      row_at(begin + tid / kAcrossM + i * kStepM, image, index);
+      sum_rows.find(begin + tid / kAcrossM + i * kStepM, image, index);
       copy_input(stage, i, image, index);
       if constexpr (kM == kN) copy_derivative(stage, i, image, index);
     }
     if constexpr (kM != kN) {
 #pragma unroll
       for (int i = 0; i < kRowsN; ++i) {
-        row_at(begin + tid / kAcrossN + i * kStepN, image, index);
+        sum_rows.find(begin + tid / kAcrossN + i * kStepN, image, index);
         copy_derivative(stage, i, image, index);
       }
     }
@@ -269,7 +195,8 @@ __global__ void __launch_bounds__(32 * kWarps, resident_blocks(kSum, kM, kPrecis
           product.c[i][j][part] = 0.0f;
         }
   };
-  const bool of_products = kSum == Sum::squared_products || (kSum == Sum::squares && width == 1);
+  const bool of_products =
+      kSum == Sum::squared_products || (kSum == Sum::squares && sum_rows.width == 1);
   for (int tile = 0; tile < tiles; ++tile) {
     wait_for_copies<kStages - 2>();
     __syncthreads();
@@ -283,7 +210,7 @@ __global__ void __launch_bounds__(32 * kWarps, resident_blocks(kSum, kM, kPrecis
       for (int k = 0; k < kDepth; k += 8) {
         product.template add<Operand::squared, Operand::squared>(a_tile, b_tile, k);
       }
-    } else if (kSum == Sum::squares && width == 4) {
+    } else if (kSum == Sum::squares && sum_rows.width == 4) {
 #pragma unroll
       for (int k = 0; k < kDepth; k += 4) {
         if (task.x_is_tf32) {
@@ -301,7 +228,7 @@ __global__ void __launch_bounds__(32 * kWarps, resident_blocks(kSum, kM, kPrecis
         } else {
           product.template add<Operand::rounded, Operand::as_is>(a_tile, b_tile, k);
         }
-        if (kSum == Sum::squares && ++group_in_example == groups) {
+        if (kSum == Sum::squares && ++group_in_example == sum_rows.groups) {
           group_in_example = 0;
           take_squares();
         }
@@ -325,72 +252,16 @@ __global__ void __launch_bounds__(32 * kWarps, resident_blocks(kSum, kM, kPrecis
   product.lay_out(shared);
   __syncthreads();
 
-  if (n >= g.out) return;
-  const auto value_of = [&](int item) {
-    return shared + row_of(item) * Product::kStrideC + column_n;
-  };
+  if (!own.has_columns()) return;
+  constexpr int kStride = Product::kStrideC;
   if (task.splits > 1) {
-    const std::size_t part = std::size_t(split) * std::size_t(task.rows()) + std::size_t(client);
-    for (int item = 0; item < kItems; ++item) {
-      const int row = first_m + row_of(item);
-      if (row >= rows_m) break;
-      float* const to = task.partial +
-                        (part * std::size_t(rows_m) + std::size_t(row)) * std::size_t(g.out) +
-                        std::size_t(n);
-      for (int i = 0; i < kPart; ++i) to[i] = value_of(item)[i];
-    }
-    return;
-  }
-  if (kSum != Sum::gradients) {
-    const float weight = 1.0f / float(examples.size);
-    for (int item = 0; item < kItems; ++item) {
-      if (first_m + row_of(item) >= rows_m) break;
-      float* const to =
-          task.sum.sum + std::size_t(client) * task.sum.stride + std::size_t(weight_at(item));
-      if constexpr (kVector) {
-        float4 sum = *reinterpret_cast<const float4*>(to);
-        const float* const value = value_of(item);
-        sum.x += weight * value[0];
-        sum.y += weight * value[1];
-        sum.z += weight * value[2];
-        sum.w += weight * value[3];
-        *reinterpret_cast<float4*>(to) = sum;
-      } else {
-        to[0] += weight * value_of(item)[0];
-      }
-    }
-    return;
-  }
-  const Update& u = task.update;
-  if constexpr (kFetch) {
-    const float per_example = u.per_example[client],
-                shared_lambda = u.diagonal ? 0.0f : u.lambda[client];
-#pragma unroll
-    for (int item = 0; item < kItems; ++item) {
-      if (first_m + row_of(item) >= rows_m) break;
-      const int own = row_of(item) * kN + column_n;
-      float theta[kPart], m_part[kPart] = {}, eta[kPart] = {}, lambda[kPart], gradient[kPart];
-      load_part<kPart>(value_of(item), gradient);
-      load_part<kPart>(theta_tile + own, theta);
-      if (with_momentum) load_part<kPart>(momentum_tile + own, m_part);
-      if (with_eta) load_part<kPart>(eta_tile + own, eta);
-      if (u.diagonal) load_part<kPart>(lambda_tile + own, lambda);
-#pragma unroll
-      for (int j = 0; j < kPart; ++j) {
-        step(u, u.diagonal ? lambda[j] : shared_lambda, per_example, eta[j], gradient[j], m_part[j],
-             theta[j]);
-      }
-      const std::size_t i = client_begin + std::size_t(weight_at(item));
-      store_part<kPart>(theta, u.theta + i);
-      if (with_momentum) store_part<kPart>(m_part, u.momentum + i);
-    }
+    keep_part<kStride>(own, task, client, split, shared);
+  } else if constexpr (kSum != Sum::gradients) {
+    add_to_squares<kStride>(own, task.sum, client, 1.0f / float(examples.size), shared);
+  } else if constexpr (kFetch) {
+    step_tiles.template step_all<kStride>(own, task.update, client, shared);
   } else {
-    for (int item = 0; item < kItems; ++item) {
-      if (first_m + row_of(item) >= rows_m) break;
-      for (int j = 0; j < kPart; ++j) {
-        update_one(u, client, std::size_t(weight_at(item) + j), value_of(item)[j]);
-      }
-    }
+    step_each<kStride>(own, task.update, client, shared);
   }
 }
 
