@@ -90,17 +90,12 @@ class CohortCnn final : public CohortNetwork {
     f.round_y = false;
     f.y = maps2_.data();
     gpu::convolve(conv2_, cohort, f, precise_, stream);
-    // A bias and a rectifier after the largest of four are the largest of four after them.
-    gpu::max_pool(pool_, cohort.clients * cohort.rows, maps2_.data(), pooled_.data(),
-                  source_.data(), stream);
-    gpu::add_bias_rectify(int(s_.second), int(flat_), cohort, weights.theta + at_bias2_,
-                          weights.stride, pooled_.data(), stream);
-    const std::size_t units = dropout_units(flat_) + dropout_units(s_.hidden);
-    dropped_ = dropout.streams != nullptr;
-    if (dropped_) {
-      gpu::drop_out(int(flat_), 0, units, kPooledRate, cohort, dropout.streams, pooled_.data(),
-                    stream);
-    }
+    gpu::Dropout drop{.streams = dropout.streams,
+                      .units = dropout_units(flat_) + dropout_units(s_.hidden),
+                      .rate = kPooledRate};
+    dropped_ = drop.streams != nullptr;
+    gpu::max_pool_rectify(pool_, cohort, maps2_.data(), weights.theta + at_bias2_, weights.stride,
+                          drop, pooled_.data(), source_.data(), stream);
     f.x = pooled_.data();
     f.x_is_tf32 = false;
     f.weights = weights.theta + at_hidden_;
@@ -109,8 +104,9 @@ class CohortCnn final : public CohortNetwork {
     f.y = hidden_.data();
     gpu::convolve(hidden_layer_, cohort, f, precise_, stream);
     if (dropped_) {
-      gpu::drop_out(int(s_.hidden), dropout_units(flat_), units, kHiddenRate, cohort,
-                    dropout.streams, hidden_.data(), stream);
+      drop.first = dropout_units(flat_);
+      drop.rate = kHiddenRate;
+      gpu::drop_out(int(s_.hidden), cohort, drop, hidden_.data(), stream);
     }
     f.x = hidden_.data();
     f.weights = weights.theta + at_logits_;

@@ -1,6 +1,7 @@
 // Losses and labels, a block per client whose warps take turns at the examples; dropout; biases.
 #include "fedep/cuda/layer_kernels.h"
 
+#include "fedep/cuda/dropout.cuh"
 #include "fedep/cuda/launch.h"
 #include "fedep/cuda/random.cuh"
 #include "fedep/cuda/warp.cuh"
@@ -87,20 +88,16 @@ __global__ void draw_labels_kernel(int outputs, CohortShape cohort, const Stream
   }
 }
 
-// Sixteen units a block of the stream, a byte each (model/elementwise.h's fill_dropout).
-__global__ void drop_out_kernel(int per_example, std::size_t first, std::size_t units,
-                                std::uint32_t dropped, float kept, CohortShape cohort,
-                                const StreamAddress* streams, float* values) {
+__global__ void drop_out_kernel(int per_example, CohortShape cohort, DropoutBytes dropout,
+                                float* values) {
   const int chunk = int(blockIdx.x * blockDim.x + threadIdx.x);
   const int client = int(blockIdx.z), row = int(blockIdx.y);
   if (chunk * 16 >= per_example || row >= cohort.counts[client]) return;
-  const Words words = philox_block(
-      streams[client], (std::uint64_t(row) * units + first) / 16 + std::uint64_t(chunk));
+  const Words words = dropout.block(client, row, unsigned(chunk));
   float* const out = values + (std::size_t(client) * std::size_t(cohort.rows) + std::size_t(row)) *
                                   std::size_t(per_example);
   for (int j = 0; j < 16 && chunk * 16 + j < per_example; ++j) {
-    const std::uint32_t byte = (word_of(words, unsigned(j) / 4) >> (8 * (j % 4))) & 0xFFu;
-    out[chunk * 16 + j] *= byte < dropped ? 0.0f : kept;
+    out[chunk * 16 + j] *= dropout.factor(word_of(words, unsigned(j) / 4), j % 4);
   }
 }
 
@@ -163,13 +160,11 @@ void draw_labels(int outputs, const CohortShape& cohort, const StreamAddress* st
   check_launch("draw_labels");
 }
 
-void drop_out(int per_example, std::size_t first, std::size_t units, float rate,
-              const CohortShape& cohort, const StreamAddress* streams, float* values,
+void drop_out(int per_example, const CohortShape& cohort, const Dropout& dropout, float* values,
               Stream stream) {
   const unsigned chunks = unsigned((per_example + 15) / 16);
   const dim3 grid((chunks + 127) / 128, unsigned(cohort.rows), unsigned(cohort.clients));
-  drop_out_kernel<<<grid, 128, 0, stream>>>(per_example, first, units, std::uint32_t(rate * 256.0f),
-                                            1.0f / (1.0f - rate), cohort, streams, values);
+  drop_out_kernel<<<grid, 128, 0, stream>>>(per_example, cohort, DropoutBytes(dropout), values);
   check_launch("drop_out");
 }
 

@@ -1,15 +1,49 @@
 // Pools, neighbourhoods as rows, and other steps between maps.
 #include "fedep/cuda/layer_kernels.h"
 
+#include "fedep/cuda/dropout.cuh"
 #include "fedep/cuda/launch.h"
 #include "fedep/cuda/warp.cuh"
 
 namespace fedep::gpu {
 namespace {
 
+// What becomes of an image's largest values, four neighbours at a time: nothing, or bias, rectifier
+// and dropout. These keep the order of values, so they may come after the pool.
+struct Unchanged {
+  __device__ float4 operator()(float4 value, unsigned, unsigned, unsigned) const { return value; }
+};
+
+struct BiasRectifyDrop {
+  const float* bias;
+  std::size_t stride;
+  CohortShape cohort;
+  DropoutBytes dropout;
+
+  __device__ float4 operator()(float4 value, unsigned image, unsigned four,
+                               unsigned channel) const {
+    const unsigned client = image / unsigned(cohort.rows);
+    const unsigned row = image - client * unsigned(cohort.rows);
+    const float* const own = bias + client / unsigned(cohort.sharing) * stride + channel;
+    value.x = fmaxf(value.x + own[0], 0.0f);
+    value.y = fmaxf(value.y + own[1], 0.0f);
+    value.z = fmaxf(value.z + own[2], 0.0f);
+    value.w = fmaxf(value.w + own[3], 0.0f);
+    if (dropout.streams != nullptr && int(row) < cohort.counts[client]) {
+      const std::uint32_t word = word_of(dropout.block(int(client), int(row), four / 4), four % 4);
+      value.x *= dropout.factor(word, 0);
+      value.y *= dropout.factor(word, 1);
+      value.z *= dropout.factor(word, 2);
+      value.w *= dropout.factor(word, 3);
+    }
+    return value;
+  }
+};
+
 // Four channels a thread.
-__global__ void max_pool_kernel(PoolShape s, unsigned fours, const float4* x, float4* y,
-                                uchar4* source) {
+template <class After>
+__global__ void max_pool_kernel(PoolShape s, unsigned fours, const float4* x, After after,
+                                float4* y, uchar4* source) {
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= fours) return;
   const unsigned width = unsigned(s.channels) / 4, c = i % width, place = i / width;
@@ -37,7 +71,7 @@ __global__ void max_pool_kernel(PoolShape s, unsigned fours, const float4* x, fl
       take(value.w, k, best.w, from.w);
     }
   }
-  y[i] = best;
+  y[i] = after(best, image, position * width + c, 4 * c);
   source[i] = from;
 }
 
@@ -128,25 +162,29 @@ __global__ void spread_mean_kernel(int positions, int channels, std::size_t size
   dy[i] = d_mean[image * std::size_t(channels) + i % unsigned(channels)] / float(positions);
 }
 
-__global__ void add_bias_rectify_kernel(int channels, std::size_t per_client, const float* bias,
-                                        std::size_t stride, int sharing, float* y) {
-  const std::size_t i = std::size_t(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i >= per_client) return;
-  const std::size_t client = blockIdx.y;
-  float& value = y[client * per_client + i];
-  value = fmaxf(value + bias[client / unsigned(sharing) * stride + i % unsigned(channels)], 0.0f);
+template <class After>
+void launch_max_pool(const PoolShape& s, int n, const float* x, const After& after, float* y,
+                     std::uint8_t* source, Stream stream) {
+  const unsigned fours =
+      unsigned(n) * unsigned(s.out_height * s.out_width) * unsigned(s.channels / 4);
+  max_pool_kernel<<<blocks_for(fours, 256), 256, 0, stream>>>(
+      s, fours, reinterpret_cast<const float4*>(x), after, reinterpret_cast<float4*>(y),
+      reinterpret_cast<uchar4*>(source));
+  check_launch("max_pool");
 }
 
 }  // namespace
 
 void max_pool(const PoolShape& s, int n, const float* x, float* y, std::uint8_t* source,
               Stream stream) {
-  const unsigned fours =
-      unsigned(n) * unsigned(s.out_height * s.out_width) * unsigned(s.channels / 4);
-  max_pool_kernel<<<blocks_for(fours, 256), 256, 0, stream>>>(
-      s, fours, reinterpret_cast<const float4*>(x), reinterpret_cast<float4*>(y),
-      reinterpret_cast<uchar4*>(source));
-  check_launch("max_pool");
+  launch_max_pool(s, n, x, Unchanged(), y, source, stream);
+}
+
+void max_pool_rectify(const PoolShape& s, const CohortShape& cohort, const float* x,
+                      const float* bias, std::size_t stride, const Dropout& dropout, float* y,
+                      std::uint8_t* source, Stream stream) {
+  launch_max_pool(s, cohort.clients * cohort.rows, x,
+                  BiasRectifyDrop{bias, stride, cohort, DropoutBytes(dropout)}, y, source, stream);
 }
 
 void max_pool_backward(const PoolShape& s, int n, const float* dy, const std::uint8_t* source,
@@ -184,15 +222,6 @@ void spread_mean(int positions, int channels, int n, const float* d_mean, float*
   spread_mean_kernel<<<blocks_for(size, 256), 256, 0, stream>>>(positions, channels, size, d_mean,
                                                                 dy);
   check_launch("spread_mean");
-}
-
-void add_bias_rectify(int channels, int per_example, const CohortShape& cohort, const float* bias,
-                      std::size_t stride, float* y, Stream stream) {
-  const std::size_t per_client = std::size_t(cohort.rows) * std::size_t(per_example);
-  const dim3 grid(blocks_for(per_client, 256), unsigned(cohort.clients));
-  add_bias_rectify_kernel<<<grid, 256, 0, stream>>>(channels, per_client, bias, stride,
-                                                    cohort.sharing, y);
-  check_launch("add_bias_rectify");
 }
 
 }  // namespace fedep::gpu
