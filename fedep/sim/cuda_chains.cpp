@@ -28,6 +28,10 @@ CudaChains::CudaChains(const CudaParts& parts)
       langevin_(parts.clients) {
   theta_.zero();
   momentum_.zero();
+  for (std::size_t clients = parts.clients; clients > 1; clients = (clients + 1) / 2) {
+    widths_.push_back({.clients = clients});
+  }
+  widths_.push_back({.clients = 1});
 }
 
 gpu::ChainRows CudaChains::rows(std::size_t clients) {
@@ -74,12 +78,18 @@ void CudaChains::begin(const CohortRound& round, const DeviceVector& start, bool
   start_rows(start, with_eta);
   ChainOrder order = chain_order(parts_.room(), round);
   own_batches_ = std::move(order.own_batches);
-  epoch_length_ = order.epoch_length;
+  step_widths_.assign(order.epoch_length, 0);
+  for (std::size_t step = 0; step < order.epoch_length; ++step) {
+    std::size_t active = clients;  // those before the last that takes a batch
+    while (active > 0 && own_batches_[active - 1] <= step) --active;
+    std::size_t& width = step_widths_[step];
+    while (width + 1 < widths_.size() && widths_[width + 1].clients >= active) ++width;
+  }
   std::vector<std::int32_t> epoch_steps(parts_.clients);
   std::copy(own_batches_.begin(), own_batches_.end(), epoch_steps.begin());
   epoch_steps_.upload(epoch_steps);
   if (batches_.load(order.order)) stale_ = true;
-  capture();
+  check_captured();
   timer_.start();
 }
 
@@ -125,9 +135,9 @@ void CudaChains::start_rows(const DeviceVector& start, bool with_eta) {
                     device_stream());
 }
 
-void CudaChains::enqueue_step() {
+void CudaChains::enqueue_step(std::size_t clients) {
   const ChainSettings& settings = round_->settings;
-  const gpu::ChainRows all = rows(parts_.clients);
+  const gpu::ChainRows all = rows(clients);
   const CohortChain chain{.theta = all.theta,
                           .momentum = all.momentum,
                           .stride = all.stride,
@@ -139,7 +149,8 @@ void CudaChains::enqueue_step() {
                           .mu = all.mu,
                           .loss_times_batch = settings.client.loss_times_batch};
   batches_.next();
-  const CohortBatch batch = batches_.batch();
+  CohortBatch batch = batches_.batch();
+  batch.clients = clients;
   parts_.model.train_step(batch, chain, loss_.data());
   const CudaStream stream = device_stream();
   const Coordinates& coordinates = parts_.coordinates;
@@ -154,7 +165,7 @@ void CudaChains::enqueue_step() {
   }
 }
 
-void CudaChains::capture() {
+void CudaChains::check_captured() {
   const ChainSettings& settings = round_->settings;
   const gpu::ChainRows all = rows(parts_.clients);
   const Captured wanted{.eta = all.eta,
@@ -167,19 +178,34 @@ void CudaChains::capture() {
                         .lr = all.lr,
                         .mu = all.mu};
   if (!stale_ && wanted == captured_) return;
-  step_ = std::make_unique<StepGraph>([this] { enqueue_step(); });
-  many_ = std::clamp<std::size_t>(epoch_length_, 1, kMostSteps);
-  many_steps_ = std::make_unique<StepGraph>([this] { enqueue_step(); }, int(many_));
+  for (Width& width : widths_) width = {.clients = width.clients};
   captured_ = wanted;
   stale_ = false;
+}
+
+void CudaChains::launch_steps(Width& width, std::size_t steps) {
+  const auto capture = [&](int times) {
+    return std::make_unique<StepGraph>([&] { enqueue_step(width.clients); }, times);
+  };
+  if (width.one == nullptr) {
+    width.one = capture(1);
+    width.many_steps = int(std::min(steps, kMostSteps));
+    width.many = capture(width.many_steps);
+  }
+  const std::size_t many = std::size_t(width.many_steps);
+  for (; steps >= many; steps -= many) width.many->launch();
+  for (; steps > 0; --steps) width.one->launch();
 }
 
 void CudaChains::run_epoch(int) {
   const ChainSettings& settings = round_->settings;
   if (settings.averages) sum_.zero();
-  std::size_t left = epoch_length_;
-  for (; left >= many_; left -= many_) many_steps_->launch();
-  for (; left > 0; --left) step_->launch();
+  for (auto step = step_widths_.begin(); step != step_widths_.end();) {
+    const auto end =
+        std::find_if(step, step_widths_.end(), [&](std::size_t width) { return width != *step; });
+    launch_steps(widths_[*step], std::size_t(end - step));
+    step = end;
+  }
   for (std::size_t c = 0; c < steps_.size(); ++c) steps_[c] += own_batches_[c];
   timer_.stop();
   if (!settings.langevin) ++waiting_;

@@ -23,7 +23,8 @@ class CudaChains {
  public:
   explicit CudaChains(const CudaParts& parts);
 
-  // `with_eta`: cavities have an eta that is not zero. `round` must stay until the last call.
+  // `with_eta`: cavities have an eta that is not zero. `round` must stay until the last call; steps
+  // cost least if its visits come in the order of their sizes, largest first.
   void begin(const CohortRound& round, const DeviceVector& start, bool with_eta);
   void run_epoch(int epoch);
   void accumulate_moments();
@@ -48,8 +49,8 @@ class CudaChains {
  private:
   gpu::ChainRows rows(std::size_t clients);
   void start_rows(const DeviceVector& start, bool with_eta);
-  void capture();
-  void enqueue_step();
+  void check_captured();
+  void enqueue_step(std::size_t clients);
   int room_for_samples();
   void catch_up();
   DeviceVector copy_of_row(const DeviceArray<float>& rows, std::size_t row) const;
@@ -69,7 +70,6 @@ class CudaChains {
   DeviceArray<StreamAddress> langevin_;
   bool with_eta_ = false, diagonal_ = false;
   std::vector<std::size_t> steps_, own_batches_;  // per row: made so far; of an epoch
-  std::size_t epoch_length_ = 0;                  // steps of the cohort
   int samples_ = 0;
   DeviceArray<float> kept_samples_;  // of coordinates with gradients
   std::optional<int> most_kept_;     // of them
@@ -90,8 +90,17 @@ class CudaChains {
   };
   Captured captured_;
   bool stale_ = true;
-  std::size_t many_ = 1;  // steps of many_steps_
-  std::unique_ptr<StepGraph> step_, many_steps_;
+
+  // Steps of the first clients alone, for the part of an epoch in which the others rest: captured
+  // where they are first needed.
+  struct Width {
+    std::size_t clients = 0;
+    int many_steps = 0;  // of `many`
+    std::unique_ptr<StepGraph> one = nullptr, many = nullptr;
+  };
+  std::vector<Width> widths_;             // from all clients down, each half of the one before
+  std::vector<std::size_t> step_widths_;  // of an epoch's steps: the narrowest that will do
+  void launch_steps(Width& width, std::size_t steps);
 };
 
 }  // namespace fedep

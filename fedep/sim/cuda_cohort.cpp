@@ -1,6 +1,8 @@
 #include "fedep/sim/cuda_cohort.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include "fedep/inference/method.h"
 #include "fedep/message/check.h"
@@ -117,14 +119,23 @@ class CudaLearning final : public CudaInference {
     if (visits.empty()) return {};
     if (visits.size() > room_->clients) make_room(visits.size());
     const ChainSettings settings = chain_settings(recipe_, phase);
-    const CohortRound now{seed, round, settings, visits};
+    // Largest first: those that still have steps to make are then neighbours.
+    std::vector<std::size_t> place(visits.size());
+    std::iota(place.begin(), place.end(), std::size_t(0));
+    std::ranges::stable_sort(place, std::greater<>(),
+                             [&](std::size_t i) { return visits[i].client.examples; });
+    std::vector<CohortVisit> ordered;
+    for (const std::size_t i : place) ordered.push_back(std::move(visits[i]));
+    const CohortRound now{seed, round, settings, ordered};
     room_->chains.begin(now, start, phase.cavity != CavityKind::flat);
     room_->fisher.begin(now);
     CudaCohort cohort(now, room_->chains, room_->fisher);
-    std::vector<ClientRunOf<V>> runs = infer_cohort(cohort, *phase.algorithm, phase.inference);
-    for (std::size_t row = 0; row < visits.size(); ++row) {
-      numbers[row].steps = cohort.steps(row);
-      numbers[row].loss_sum = cohort.loss_sum(row);
+    std::vector<ClientRunOf<V>> inferred = infer_cohort(cohort, *phase.algorithm, phase.inference);
+    std::vector<ClientRunOf<V>> runs(visits.size());
+    for (std::size_t row = 0; row < place.size(); ++row) {
+      runs[place[row]] = std::move(inferred[row]);
+      numbers[place[row]].steps = cohort.steps(row);
+      numbers[place[row]].loss_sum = cohort.loss_sum(row);
     }
     return runs;
   }
