@@ -15,12 +15,6 @@
 namespace fedep {
 namespace {
 
-// Fields of a round's line that are no scores.
-constexpr std::array<std::string_view, 15> kCounters{
-    "kind",         "round",    "phase",      "clients", "dropped",
-    "outside_grid", "skipped",  "clipped",    "guarded", "step_scale",
-    "client_steps", "bytes_up", "bytes_down", "seconds", "train_loss"};
-
 struct Summary {
   std::string name;
   std::string algorithm;  // of the last round
@@ -33,8 +27,8 @@ struct Summary {
 std::vector<std::pair<std::string, double>> scores_of(const Json& line) {
   std::vector<std::pair<std::string, double>> scores;
   for (const auto& [name, value] : line.items()) {
-    const bool counter = std::find(kCounters.begin(), kCounters.end(), name) != kCounters.end();
-    if (!counter && value.is_number()) scores.emplace_back(name, value.get<double>());
+    const bool score = is_score(name) && name != "train_loss";
+    if (score && value.is_number()) scores.emplace_back(name, value.get<double>());
   }
   return scores;
 }

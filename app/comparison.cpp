@@ -136,7 +136,9 @@ std::string runs_text(std::vector<const Result*> runs) {
             [](const Result* a, const Result* b) { return a->seed < b->seed; });
   std::vector<std::string> seconds, devices;
   std::string date;
+  std::int64_t refused = 0;
   for (const Result* run : runs) {
+    refused += run->refused_rounds;
     seconds.push_back(fmt::format("{:.{}f}", run->seconds, run->seconds < 10 ? 1 : 0));
     const bool known = std::find(devices.begin(), devices.end(), run->device) != devices.end();
     if (!run->device.empty() && !known) devices.push_back(run->device);
@@ -147,6 +149,7 @@ std::string runs_text(std::vector<const Result*> runs) {
                   runs.front()->rounds, fmt::join(seconds, ", "));
   if (!devices.empty()) text += fmt::format("; {}", fmt::join(devices, "; "));
   if (!date.empty()) text += fmt::format(", {}", date);
+  if (refused > 0) text += fmt::format("; clients' answers refused in {} rounds", refused);
   return text;
 }
 

@@ -52,6 +52,14 @@ TEST(Comparison, NamesEveryMachineAndTheLatestDate) {
       << text;
 }
 
+TEST(Comparison, SaysInHowManyRoundsAnswersWereRefused) {
+  std::vector<Result> results{table2_result(1, 0.5), table2_result(2, 0.5)};
+  results[0].refused_rounds = 3;
+  results[1].refused_rounds = 4;
+  const std::string text = comparison("table2", results, true);
+  EXPECT_TRUE(has(text, "2026-01-31; clients' answers refused in 7 rounds |")) << text;
+}
+
 TEST(Comparison, ShowsRowsAndTablesThatThePaperDoesNotHave) {
   const Result own{.table = "hospitals",
                    .row = "fed_ep",

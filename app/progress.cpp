@@ -30,12 +30,17 @@ std::string duration(double seconds) {
 
 Progress::Progress(bool on_terminal) : on_terminal_(on_terminal) {}
 
-Progress::~Progress() {
+Progress::~Progress() { end_bar(); }
+
+void Progress::end_bar() {
   if (bar_is_open_) std::fputc('\n', stderr);
+  bar_is_open_ = false;
 }
 
 void Progress::show(const RoundReport& report) {
   if (first_round_ < 0) first_round_ = report.round;
+  ++rounds_;
+  if (report.numbers.outside_grid > 0) warn(report);
   steps_ += report.numbers.steps;
   if (!report.metrics.empty()) metrics_ = report.metrics;
   const double elapsed =
@@ -46,6 +51,24 @@ void Progress::show(const RoundReport& report) {
     show_line(report, elapsed);
     last_line_ = elapsed;
   }
+}
+
+void Progress::warn(const RoundReport& report) {
+  ++with_refused_;
+  if (first_refused_ >= 0) return;
+  first_refused_ = report.round;
+  end_bar();
+  fmt::print(stderr,
+             "round {}: answers of {} of {} clients refused: they are not finite, or far larger "
+             "than answers were. Clients whose steps diverge do that: docs/stability.md\n",
+             report.round + 1, report.numbers.outside_grid, report.numbers.asked);
+}
+
+void Progress::close() {
+  end_bar();
+  if (with_refused_ == 0) return;
+  fmt::print(stderr, "clients' answers were refused in {} of {} rounds, first in round {}\n",
+             with_refused_, rounds_, first_refused_ + 1);
 }
 
 void Progress::show_bar(const RoundReport& report, double elapsed) {
@@ -62,9 +85,11 @@ void Progress::show_bar(const RoundReport& report, double elapsed) {
 }
 
 void Progress::show_line(const RoundReport& report, double elapsed) {
-  fmt::print(stderr, "round {}/{}  {}{}  {:.0f} client-steps/s  {}\n", report.round + 1,
-             report.rounds, report.phase, metrics_text(metrics_), double(steps_) / elapsed,
-             duration(elapsed));
+  const RoundNumbers& n = report.numbers;
+  fmt::print(stderr, "round {}/{}  {}{}{}  {:.0f} client-steps/s  {}\n", report.round + 1,
+             report.rounds, report.phase, metrics_text(metrics_),
+             n.outside_grid > 0 ? fmt::format("  {} of {} refused", n.outside_grid, n.asked) : "",
+             double(steps_) / elapsed, duration(elapsed));
 }
 
 }  // namespace fedep

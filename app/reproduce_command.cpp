@@ -93,6 +93,7 @@ Result result_of(const ReproduceOptions& options, const Plan& plan, bool played_
           .metrics = table != nullptr ? table_metrics(*table, log, plan.recipe.evaluate.every)
                                       : last_metrics(log),
           .seconds = summary.seconds,
+          .refused_rounds = summary.refused_rounds,
           .device = played_now ? device_text(run_options(options, plan)) : summary.device,
           .date = date_of(path),
           .version = played_now ? version_text() : summary.version};

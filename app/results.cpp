@@ -27,6 +27,7 @@ Result result_of(const Json& json) {
                 .rounds = json.at("rounds"),
                 .metrics = {},
                 .seconds = json.at("seconds"),
+                .refused_rounds = json.value("refused_rounds", std::int64_t{0}),
                 .device = json.at("device"),
                 .date = json.at("date"),
                 .version = json.at("version")};
@@ -41,10 +42,11 @@ Result result_of(const Json& json) {
 std::string to_line(const Result& result) {
   Json metrics = Json::object();
   for (const auto& [name, value] : result.metrics) metrics[name] = metric_json(name, value);
-  return Json{{"table", result.table},   {"row", result.row},   {"seed", result.seed},
-              {"rounds", result.rounds}, {"metrics", metrics},  {"seconds", result.seconds},
-              {"device", result.device}, {"date", result.date}, {"version", result.version}}
-      .dump();
+  Json line{{"table", result.table},   {"row", result.row},   {"seed", result.seed},
+            {"rounds", result.rounds}, {"metrics", metrics},  {"seconds", result.seconds},
+            {"device", result.device}, {"date", result.date}, {"version", result.version}};
+  if (result.refused_rounds > 0) line["refused_rounds"] = result.refused_rounds;
+  return line.dump();
 }
 
 std::vector<Result> read_results(const std::filesystem::path& path) {

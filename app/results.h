@@ -25,6 +25,7 @@ struct Result {
   std::int64_t rounds = 0;
   Metrics metrics;  // NaN: does not exist
   double seconds = 0;
+  std::int64_t refused_rounds = 0;  // in which an answer was outside the grid; a line may lack it
   std::string device;
   std::string date;
   std::string version;

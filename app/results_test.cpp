@@ -24,11 +24,14 @@ TEST(ResultFiles, GiveBackWhatWasAppended) {
   const auto file = folder.path() / "results.jsonl";
   EXPECT_TRUE(read_results(file).empty());
   append_result(file, table2_result(1, 0.5));
-  append_result(file, table2_result(2, 0.51, 1200));
+  Result other = table2_result(2, 0.51, 1200);
+  other.refused_rounds = 3;
+  append_result(file, other);
   const std::vector<Result> results = read_results(file);
   ASSERT_EQ(results.size(), 2u);
   EXPECT_EQ(to_line(results[0]), to_line(table2_result(1, 0.5)));
-  EXPECT_EQ(to_line(results[1]), to_line(table2_result(2, 0.51, 1200)));
+  EXPECT_EQ(to_line(results[1]), to_line(other));
+  EXPECT_EQ(results[1].refused_rounds, 3);
 }
 
 TEST(ResultFiles, WithALineThatIsNoResultAreRefusedWithItsNumber) {

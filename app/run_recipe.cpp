@@ -188,6 +188,7 @@ RunResult run_recipe(const Recipe& recipe, const RunRecipeOptions& options) {
   RunResult result =
       play_run({recipe, phases, task->population(), task->layout(), *executor, sites, &directory},
                task->initial_weights(), header, hooks, resume);
+  progress.close();
   if (result.end == RunEnd::done) {
     write_last_evaluation(directory, result.state.round,
                           cuda ? cuda->reliability() : task->reliability());

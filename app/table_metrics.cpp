@@ -79,6 +79,7 @@ RunSummary summary_of(std::span<const Json> log) {
     if (is_round(line)) {
       ++summary.rounds;
       summary.seconds += line.value("seconds", 0.0);
+      summary.refused_rounds += line.value("outside_grid", 0) > 0;
     }
   }
   if (log.empty()) return summary;

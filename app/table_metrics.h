@@ -30,8 +30,9 @@ std::vector<double> curve_of(std::span<const Json> log, std::string_view metric,
 
 // What a log says of its run as a whole.
 struct RunSummary {
-  std::int64_t rounds = 0;  // played
-  double seconds = 0;       // of all rounds, over however many starts
+  std::int64_t rounds = 0;          // played
+  double seconds = 0;               // of all rounds, over however many starts
+  std::int64_t refused_rounds = 0;  // in which an answer was outside the grid
   bool finished = false;
   std::string device;
   std::string version;

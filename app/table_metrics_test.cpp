@@ -113,9 +113,12 @@ TEST(LastMetrics, AreTheScoresOfTheLastRound) {
 }
 
 TEST(RunSummary, AddsUpSecondsAndTellsAnUnfinishedRun) {
-  const RunSummary whole = summary_of(log_of({.rounds = 4}, line));
+  std::vector<Json> log = log_of({.rounds = 4}, line);
+  log[2]["outside_grid"] = 5;
+  const RunSummary whole = summary_of(log);
   EXPECT_EQ(whole.rounds, 4);
   EXPECT_EQ(whole.seconds, 2.0);
+  EXPECT_EQ(whole.refused_rounds, 1);
   EXPECT_TRUE(whole.finished);
   EXPECT_EQ(whole.device, "cpu: c, 1 thread");
   EXPECT_FALSE(summary_of(log_of({.rounds = 4, .ended = false}, line)).finished);

@@ -10,7 +10,7 @@ import sys
 import unittest
 
 from cli import CliTest
-from program import RECIPE, ROUNDS, Program, contents, state
+from program import LABELLED, RECIPE, ROUNDS, Program, contents, state
 
 
 class RunDirectories(CliTest):
@@ -39,6 +39,22 @@ class RunDirectories(CliTest):
         self.assertEqual([line["round"] for line in lines[1:-1]], list(range(ROUNDS)))
         self.assertEqual([line["phase"] for line in lines[1:-1]], ["fed_avg"] * 4 + ["fed_ep"] * 8)
         self.assertEqual([("distance" in line) for line in lines[1:-1]], [False, True] * 6)
+
+    def test_answers_that_are_refused_are_told(self):
+        self.assertNotIn("refused", self.assert_succeeds(self.run_recipe("--rounds", 2)).stderr)
+        self.recipe.write_text(LABELLED + """
+            [client]
+            optimizer = { name = "sgd", lr = 1e30 }
+            [server]
+            clients_per_round = 1
+            [[phase]]
+            algorithm = "fed_avg"
+            rounds = 3""")
+        done = self.assert_succeeds(self.run_recipe(out=self.folder / "diverging"))
+        self.assertRegex(done.stderr, "round 1: answers of 1 of 1 clients refused: .*docs/stability.md")
+        self.assertIn("refused in 3 of 3 rounds, first in round 1\n", done.stderr)
+        _, lines = contents(self.folder / "diverging")
+        self.assertEqual([line["outside_grid"] for line in lines[1:-1]], [1] * 3)
 
     def test_a_directory_with_a_run_is_not_written_over(self):
         self.assert_succeeds(self.run_recipe())

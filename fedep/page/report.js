@@ -232,7 +232,7 @@ function renderThreshold() {
 
 // ---- clients and recipes ----
 
-const COUNTERS = [["dropped", "Dropped out"], ["outside_grid", "Outside the grid"], ["skipped", "Left out by the guard"], ["clipped", "Clipped"], ["guarded", "Guard acted or counted"], ["backed_off", "Rounds backed off"]];
+const COUNTERS = [["dropped", "Dropped out"], ["outside_grid", "Outside the grid"], ["diverged", "Of these, not finite"], ["skipped", "Left out by the guard"], ["clipped", "Clipped"], ["guarded", "Guard acted or counted"], ["backed_off", "Rounds backed off"]];
 
 function renderCounters() {
   const rows = data.groups.map((group, index) => {

@@ -91,8 +91,8 @@ Json phases_json(const Recipe& recipe) {
 
 // What went wrong or was held back, in all and round by round.
 Json counters_json(const RunRecord& run) {
-  constexpr std::array<std::string_view, 5> kKeys{"dropped", "outside_grid", "skipped", "clipped",
-                                                  "guarded"};
+  constexpr std::array<std::string_view, 6> kKeys{"dropped", "outside_grid", "diverged",
+                                                  "skipped", "clipped",      "guarded"};
   Json counters = Json::object();
   const auto add = [&](std::string_view name, const auto& count_in) {
     double total = 0;

@@ -13,11 +13,6 @@ namespace {
 constexpr std::string_view kMarginal = "_marginal";
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-// Fields of a round's line that are no scores.
-constexpr std::array<std::string_view, 14> kCounters{
-    "kind",    "round",   "phase",      "clients",      "dropped",  "outside_grid", "skipped",
-    "clipped", "guarded", "step_scale", "client_steps", "bytes_up", "bytes_down",   "seconds"};
-
 // What the names have in common, without a dangling "-seed"; one of them if that is nothing.
 std::string common_name(std::span<const RunRecord> runs, const std::vector<std::size_t>& members) {
   const std::string& first = runs[members.front()].name;
@@ -55,10 +50,6 @@ std::vector<double> smoothed(const RunRecord& run, std::string_view score, std::
 }
 
 }  // namespace
-
-bool is_score(std::string_view field) {
-  return std::find(kCounters.begin(), kCounters.end(), field) == kCounters.end();
-}
 
 std::vector<RunGroup> group_by_seed(std::span<const RunRecord> runs) {
   const auto without_seed = [](Recipe recipe) {

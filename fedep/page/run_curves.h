@@ -23,9 +23,6 @@ struct RunGroup {
 };
 std::vector<RunGroup> group_by_seed(std::span<const RunRecord> runs);
 
-// Whether a field of a round's line is a score, not a counter.
-bool is_score(std::string_view field);
-
 // How a score is shown. `name` as the log has it, without _marginal.
 struct ScoreStyle {
   std::string title;

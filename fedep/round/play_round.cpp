@@ -56,7 +56,7 @@ RoundNumbers play_round(ServerState& state, const Phase& phase, std::uint64_t se
   RoundNumbers& numbers = answers.numbers;
 
   Message total = sum.total();
-  state.grid = next_grid_state(state.grid, total, answers.too_large, phase.grid_bits);
+  state.grid = next_grid_state(state.grid, total, answers.numbers.too_large(), phase.grid_bits);
   Message next = state.global;
   double renormalised = 1;
   if (numbers.answered > 0) {

@@ -17,7 +17,8 @@ struct RoundNumbers {
   std::size_t answered = 0;  // with a delta that was added
   std::size_t dropped = 0;   // no report, or a failed one
   std::size_t outside_grid = 0;
-  std::size_t skipped = 0;  // clients the guard left out
+  std::size_t diverged = 0;  // of these: with NaN or infinity
+  std::size_t skipped = 0;   // clients the guard left out
   std::size_t clipped = 0;
   std::size_t improper_cavities = 0;  // clients with one
   std::size_t improper_global = 0;    // coordinates of the new global before the guard acted
@@ -27,6 +28,8 @@ struct RoundNumbers {
   std::uint64_t bytes_up = 0;         // payload of deltas, as they would travel
   std::uint64_t bytes_down = 0;       // payload of tasks
 
+  // Deltas for which a coarser grid would make room.
+  std::size_t too_large() const { return outside_grid - diverged; }
   // Guard interventions and observations of any kind.
   std::size_t guarded() const { return improper_cavities + (improper_global > 0); }
 };

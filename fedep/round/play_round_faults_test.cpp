@@ -53,7 +53,9 @@ TEST(OutsideTheGrid, IsRefusedAndCountedAndTheNextGridIsCoarser) {
   const Message large = run.clients.likelihood(run.population[4].key);
   int exponent = -1000;
   int refusals = 0;
-  for (; run.play().outside_grid == 1; ++refusals) {
+  for (RoundNumbers numbers = run.play(); numbers.outside_grid == 1; numbers = run.play()) {
+    ++refusals;
+    EXPECT_EQ(numbers.diverged, 0u);
     EXPECT_EQ(run.factor(4), flat_like(V(3), Family::diagonal));
     EXPECT_EQ(run.prior_times_factors(), run.state.global);
     EXPECT_EQ(run.executor.taken.size(), 4u);
@@ -74,7 +76,11 @@ TEST(OutsideTheGrid, NanIsRefusedWithoutMakingTheGridCoarserForTheOthers) {
       Phase phase = ep_phase(5);
       phase.clip = clip;
       Federation run(clients, phase);
-      for (int round = 0; round < 100; ++round) EXPECT_EQ(run.play().outside_grid, 1u);
+      for (int round = 0; round < 100; ++round) {
+        const RoundNumbers numbers = run.play();
+        EXPECT_EQ(numbers.outside_grid, 1u);
+        EXPECT_EQ(numbers.diverged, 1u);
+      }
       EXPECT_EQ(run.state.grid.extra_bits, 0);
       expect_near(run.state.global, whole_clients().posterior(run.state.prior), 1e-5);
     }

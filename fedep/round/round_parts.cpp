@@ -46,6 +46,7 @@ void count(const Report& report, RoundNumbers& numbers) {
       break;
     case Outcome::outside_grid:
       ++numbers.outside_grid;
+      numbers.diverged += !std::isfinite(report.numbers.delta_norm);
       break;
     case Outcome::skipped:
       ++numbers.skipped;
@@ -67,9 +68,6 @@ Tally tally(const std::vector<Report>& reports, std::size_t asked, std::size_t e
   numbers.asked = asked;
   for (const Report& report : reports) {
     count(report, numbers);
-    // A coarser grid makes room for a large delta, but for none with NaN or infinity.
-    answers.too_large +=
-        report.outcome == Outcome::outside_grid && std::isfinite(report.numbers.delta_norm);
     if (report.outcome != Outcome::delta) continue;
     answers.taken.push_back(report.client);
     answers.weight_taken += report.weight;

@@ -23,7 +23,6 @@ struct Tally {
   RoundNumbers numbers;
   std::vector<std::size_t> taken;  // clients whose deltas were added
   double weight_taken = 0;
-  std::size_t too_large = 0;  // deltas for which a coarser grid would make room
 };
 
 // Reports in client order: losses and weights are floats. `elements`: numbers in a message, on the

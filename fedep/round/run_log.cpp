@@ -1,5 +1,7 @@
 #include "fedep/round/run_log.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "fedep/message/check.h"
@@ -59,6 +61,7 @@ Json round_line(std::int64_t round, std::string_view phase, const RoundNumbers& 
             {"clients", numbers.asked},
             {"dropped", numbers.dropped},
             {"outside_grid", numbers.outside_grid},
+            {"diverged", numbers.diverged},
             {"skipped", numbers.skipped},
             {"clipped", numbers.clipped},
             {"guarded", numbers.guarded()},
@@ -71,6 +74,14 @@ Json round_line(std::int64_t round, std::string_view phase, const RoundNumbers& 
       numbers.steps > 0 ? number(numbers.loss_sum / double(numbers.steps)) : Json(nullptr);
   for (const auto& [name, value] : metrics) line[name] = number(value);
   return line;
+}
+
+bool is_score(std::string_view field) {
+  constexpr std::array<std::string_view, 15> kCounters{
+      "kind",         "round",        "phase",    "clients",    "dropped",
+      "outside_grid", "diverged",     "skipped",  "clipped",    "guarded",
+      "step_scale",   "client_steps", "bytes_up", "bytes_down", "seconds"};
+  return std::find(kCounters.begin(), kCounters.end(), field) == kCounters.end();
 }
 
 std::vector<Json> read_log(const std::filesystem::path& path) {

@@ -44,6 +44,8 @@ class RunLog {
 
 Json round_line(std::int64_t round, std::string_view phase, const RoundNumbers& numbers,
                 double seconds, const Metrics& metrics);
+// Whether a field of a round's line is a score (or loss), not a counter.
+bool is_score(std::string_view field);
 
 // Every line of a log; throws InputError naming the line that is not JSON. A last line without its
 // newline is what a crash leaves behind and is ignored.

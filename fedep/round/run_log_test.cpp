@@ -50,7 +50,8 @@ TEST(RoundLine, HasTheRoundsNumbers) {
   const RoundNumbers numbers{.asked = 20,
                              .answered = 15,
                              .dropped = 2,
-                             .outside_grid = 1,
+                             .outside_grid = 3,
+                             .diverged = 1,
                              .skipped = 2,
                              .clipped = 4,
                              .improper_cavities = 3,
@@ -66,7 +67,8 @@ TEST(RoundLine, HasTheRoundsNumbers) {
   EXPECT_EQ(line["phase"], "fed_ep");
   EXPECT_EQ(line["clients"], 20);
   EXPECT_EQ(line["dropped"], 2);
-  EXPECT_EQ(line["outside_grid"], 1);
+  EXPECT_EQ(line["outside_grid"], 3);
+  EXPECT_EQ(line["diverged"], 1);
   EXPECT_EQ(line["skipped"], 2);
   EXPECT_EQ(line["clipped"], 4);
   EXPECT_EQ(line["guarded"], 4);

@@ -335,7 +335,8 @@ RoundNumbers CudaRounds::play(ServerState& state, const Phase& phase) {
   }
   const std::vector<MessageFacts> facts = facts_of({&total, &global_});
   facts_ = facts[1];
-  state.grid = next_grid_state(state.grid, facts[0].largest, answers.too_large, phase.grid_bits);
+  state.grid =
+      next_grid_state(state.grid, facts[0].largest, answers.numbers.too_large(), phase.grid_bits);
   round_ = ++state.round;
   return answers.numbers;
 }
