@@ -40,6 +40,7 @@ TASKS = {
     "table3": {"rounds": 1500, "burn_in": 801, "alpha": 1e-8, "shrinkage": 1e-6, "laplace": 5, "ngvi": (10, 10)},
     "table6": {"rounds": 500, "burn_in": 201, "alpha": 5e-3, "shrinkage": 1e-4, "laplace": 5, "ngvi": (5, 5)},
 }
+STARTS = {"table2": 0, "table3": 1e-4, "table6": 5e-3}  # lambda_0
 CLIENT = {"table2": (10, 20, 0.01, 1e-4), "table3": (5, 100, 50.0, 0.0), "table6": (20, 20, 0.01, 0.0)}
 SERVER = {"table2": (20, "sgd", 0.5, 0.9), "table3": (10, "adagrad", 5.0, 0.0), "table6": (100, "sgd", 0.5, 0.9)}
 CLIPS = {"i": 100, "m": 300, "l": 6500, "v": 2000}
@@ -219,11 +220,10 @@ class PaperRows(unittest.TestCase):
                         self.assertEqual((inference["epochs"], inference["samples"]), task["ngvi"])
                         self.assertEqual(inference["decay"], 0.99)
                     if letter in "lv":
-                        # alpha = s (lambda_0 + wd): weight decay on CIFAR-100, elsewhere NGVI's start lambda_0
-                        per_example = recipe["client"].get("weight_decay", 1e-4)
+                        # alpha = s (lambda_0 + wd), and lambda_0 is where NGVI starts
+                        per_example = STARTS[table] + recipe["client"].get("weight_decay", 0)
                         self.assertAlmostEqual(inference["scale"] * per_example, task["alpha"], delta=1e-12)
-                        starts_at = 1e-4 if letter == "v" and table != "table2" else 0
-                        self.assertEqual(inference.get("initial_scale", 0), starts_at)
+                        self.assertEqual(inference.get("initial_scale", 0), STARTS[table] if letter == "v" else 0)
                         expected = "softmax_index" if table == "table3" else "model"
                         self.assertEqual(inference.get("label_sampler", "model"), expected)
 
@@ -294,6 +294,24 @@ class TitleRows(unittest.TestCase):
                     if "scale" in inference:
                         kept = inference["scale"] * recipe["client"]["weight_decay"]
                         self.assertAlmostEqual(kept / inference["alpha"], 1, delta=1e-6)
+
+
+class Femnist(unittest.TestCase):
+    def test_clients_bear_the_pull_of_others_unless_the_name_has_a_scale(self):
+        """docs/stability.md: rate times the smallest client's largest pull, against 2 (1 + momentum)."""
+        examples, smallest, squared_gradient = 52731, 23, 0.0165
+        rows = 0
+        for name, recipe in recipes("femnist"):
+            inference = recipe["phase"][-1].get("inference", {})
+            if "alpha" not in inference:
+                continue
+            rows += 1
+            with self.subTest(recipe=name):
+                optimizer = recipe["client"]["optimizer"]
+                per_example = max(inference["alpha"], inference.get("scale", 0) * squared_gradient)
+                pull = optimizer["lr"] * per_example * (examples - smallest) / smallest
+                self.assertEqual(pull > 2 * (1 + optimizer["momentum"]), "_scale_" in name, pull)
+        self.assertGreater(rows, 8)
 
 
 class SpeedJob(unittest.TestCase):
