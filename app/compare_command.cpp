@@ -1,7 +1,6 @@
 #include "app/compare_command.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <memory>
 #include <string>

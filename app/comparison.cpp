@@ -149,7 +149,7 @@ std::string runs_text(std::vector<const Result*> runs) {
                   runs.front()->rounds, fmt::join(seconds, ", "));
   if (!devices.empty()) text += fmt::format("; {}", fmt::join(devices, "; "));
   if (!date.empty()) text += fmt::format(", {}", date);
-  if (refused > 0) text += fmt::format("; clients' answers refused in {} rounds", refused);
+  if (refused > 0) text += fmt::format("; rounds with refused answers: {}", refused);
   return text;
 }
 

@@ -57,7 +57,7 @@ TEST(Comparison, SaysInHowManyRoundsAnswersWereRefused) {
   results[0].refused_rounds = 3;
   results[1].refused_rounds = 4;
   const std::string text = comparison("table2", results, true);
-  EXPECT_TRUE(has(text, "2026-01-31; clients' answers refused in 7 rounds |")) << text;
+  EXPECT_TRUE(has(text, "2026-01-31; rounds with refused answers: 7 |")) << text;
 }
 
 TEST(Comparison, ShowsRowsAndTablesThatThePaperDoesNotHave) {

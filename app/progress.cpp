@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -30,16 +31,15 @@ std::string duration(double seconds) {
 
 Progress::Progress(bool on_terminal) : on_terminal_(on_terminal) {}
 
-Progress::~Progress() { end_bar(); }
+Progress::~Progress() { close(); }
 
-void Progress::end_bar() {
+void Progress::close() {
   if (bar_is_open_) std::fputc('\n', stderr);
   bar_is_open_ = false;
 }
 
 void Progress::show(const RoundReport& report) {
   if (first_round_ < 0) first_round_ = report.round;
-  ++rounds_;
   if (report.numbers.outside_grid > 0) warn(report);
   steps_ += report.numbers.steps;
   if (!report.metrics.empty()) metrics_ = report.metrics;
@@ -54,21 +54,12 @@ void Progress::show(const RoundReport& report) {
 }
 
 void Progress::warn(const RoundReport& report) {
-  ++with_refused_;
-  if (first_refused_ >= 0) return;
-  first_refused_ = report.round;
-  end_bar();
+  if (std::exchange(warned_, true)) return;
+  close();
   fmt::print(stderr,
              "round {}: answers of {} of {} clients refused: they are not finite, or far larger "
              "than answers were. Clients whose steps diverge do that: docs/stability.md\n",
              report.round + 1, report.numbers.outside_grid, report.numbers.asked);
-}
-
-void Progress::close() {
-  end_bar();
-  if (with_refused_ == 0) return;
-  fmt::print(stderr, "clients' answers were refused in {} of {} rounds, first in round {}\n",
-             with_refused_, rounds_, first_refused_ + 1);
 }
 
 void Progress::show_bar(const RoundReport& report, double elapsed) {

@@ -16,24 +16,21 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void show(const RoundReport& report);
-  // What went wrong in the rounds shown, in a line, if anything did.
-  void close();
+  void close();  // ends the line that the bar is in
 
  private:
   void show_bar(const RoundReport& report, double elapsed);
   void show_line(const RoundReport& report, double elapsed);
   void warn(const RoundReport& report);
-  void end_bar();
 
   bool on_terminal_;
   bool bar_is_open_ = false;
+  bool warned_ = false;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   double last_line_ = -1e9;        // seconds since start
   std::int64_t first_round_ = -1;  // the first one shown; a resumed run does not begin at 0
-  std::int64_t rounds_ = 0;        // shown
   std::size_t steps_ = 0;
-  std::int64_t with_refused_ = 0, first_refused_ = -1;  // rounds, and the first of them
-  Metrics metrics_;                                     // of the last round that evaluated
+  Metrics metrics_;  // of the last round that evaluated
 };
 
 }  // namespace fedep

@@ -29,6 +29,7 @@
 #include "fedep/round/durable_file.h"
 #include "fedep/round/tensorboard.h"
 #include "fedep/sim/cuda_run.h"
+#include "fedep/sim/prior_pull.h"
 #include "fedep/sim/threads.h"
 
 namespace fedep {
@@ -105,6 +106,14 @@ void write_last_evaluation(const RunDirectory& directory, std::int64_t round,
   write_evaluation(directory.path() / kEvaluation, evaluation_json(round, reliability));
 }
 
+// Over all starts of the run.
+void warn_of_refusals(const std::filesystem::path& log) {
+  const RunSummary all = summary_of(read_log(log));
+  if (all.refused_rounds == 0) return;
+  fmt::print(stderr, "clients' answers were refused in {} of {} rounds\n", all.refused_rounds,
+             all.rounds);
+}
+
 }  // namespace
 
 void check_run(const Recipe& recipe, const Task& task) {
@@ -116,6 +125,12 @@ void check_run(const Recipe& recipe, const Task& task) {
   }
   phases_of(recipe, task);
   check_optimizer(recipe.client.optimizer);  // also where this task's clients have none to run
+}
+
+void warn_of_run(const Recipe& recipe, const Task& task) {
+  for (const StrongPull& pull : strong_pulls(recipe, phases_of(recipe, task), task.population())) {
+    fmt::print(stderr, "{}\n", to_text(pull));
+  }
 }
 
 RunResult run_recipe(const Recipe& recipe, const RunRecipeOptions& options) {
@@ -184,11 +199,13 @@ RunResult run_recipe(const Recipe& recipe, const RunRecipeOptions& options) {
       burn_in->keep(state, phase, directory.log());
     };
   }
+  warn_of_run(recipe, *task);
   catch_interrupts();
   RunResult result =
       play_run({recipe, phases, task->population(), task->layout(), *executor, sites, &directory},
                task->initial_weights(), header, hooks, resume);
   progress.close();
+  warn_of_refusals(directory.log());
   if (result.end == RunEnd::done) {
     write_last_evaluation(directory, result.state.round,
                           cuda ? cuda->reliability() : task->reliability());

@@ -44,7 +44,8 @@ class RunDirectories(CliTest):
         self.assertNotIn("refused", self.assert_succeeds(self.run_recipe("--rounds", 2)).stderr)
         self.recipe.write_text(LABELLED + """
             [client]
-            optimizer = { name = "sgd", lr = 1e30 }
+            epochs = 5
+            optimizer = { name = "sgd", lr = 1e38 }
             [server]
             clients_per_round = 1
             [[phase]]
@@ -52,9 +53,36 @@ class RunDirectories(CliTest):
             rounds = 3""")
         done = self.assert_succeeds(self.run_recipe(out=self.folder / "diverging"))
         self.assertRegex(done.stderr, "round 1: answers of 1 of 1 clients refused: .*docs/stability.md")
-        self.assertIn("refused in 3 of 3 rounds, first in round 1\n", done.stderr)
+        self.assertRegex(done.stderr, r"round 3/3 .*  1 of 1 refused  ")
+        self.assertIn("refused in 3 of 3 rounds\n", done.stderr)
         _, lines = contents(self.folder / "diverging")
         self.assertEqual([line["outside_grid"] for line in lines[1:-1]], [1] * 3)
+        self.assertEqual([line["diverged"] for line in lines[1:-1]], [1] * 3)
+
+    def test_a_pull_that_clients_do_not_bear_is_told_before_they_diverge(self):
+        for alpha, diverges in ((0.02, False), (20, True)):
+            self.recipe.write_text(LABELLED + f"""
+                [client]
+                epochs = 50
+                batch = 5
+                optimizer = {{ name = "sgd", lr = 0.1 }}
+                [server]
+                clients_per_round = 2
+                [[phase]]
+                algorithm = "fed_avg"
+                rounds = 1
+                [[phase]]
+                algorithm = "fed_sep"
+                rounds = 2
+                inference = {{ name = "scaled_identity", alpha = {alpha} }}""")
+            told = self.assertRegex if diverges else self.assertNotRegex
+            told(self.assert_succeeds(self.program.run("check", self.recipe)).stderr, r"phase\.1 .*will diverge")
+            out = self.folder / f"run-{alpha}"
+            done = self.assert_succeeds(self.run_recipe(out=out))
+            told(done.stderr, r"phase\.1 \(fed_sep\): steps of 6 clients will diverge, .*docs/stability.md")
+            told(done.stderr, r"refused in 2 of 3 rounds\n")
+            done = self.assert_succeeds(self.run_recipe("--resume", "--set", "phase.1.rounds=3", out=out))
+            told(done.stderr, r"refused in 3 of 4 rounds\n")
 
     def test_a_directory_with_a_run_is_not_written_over(self):
         self.assert_succeeds(self.run_recipe())

@@ -1,0 +1,33 @@
+// Whether clients' steps bear the Gaussian that stands for the others (docs/stability.md).
+//
+//   for (const StrongPull& p : strong_pulls(recipe, phases, population)) warn(to_text(p));
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "fedep/config/recipe.h"
+#include "fedep/round/phase.h"
+#include "fedep/round/population.h"
+
+namespace fedep {
+
+// A phase that begins with clients whose steps diverge whatever their data are.
+struct StrongPull {
+  std::size_t phase = 0;
+  std::string algorithm;
+  std::size_t clients = 0;   // of whom this is true
+  std::string client;        // the one that is pulled most,
+  std::size_t examples = 0;  // with so many,
+  double pull = 0;           // curvature Λ_j / N_k of its cavity, and
+  double most = 0;           // what its optimizer bears, 2 (1 + μ) / lr
+};
+
+// At most one of each phase. Only what a phase begins with is known here: Laplace and NGVI go on to
+// precisions of their own.
+std::vector<StrongPull> strong_pulls(const Recipe& recipe, const std::vector<Phase>& phases,
+                                     const Population& population);
+std::string to_text(const StrongPull& pull);
+
+}  // namespace fedep
