@@ -308,7 +308,8 @@ class Femnist(unittest.TestCase):
             rows += 1
             with self.subTest(recipe=name):
                 optimizer = recipe["client"]["optimizer"]
-                per_example = max(inference["alpha"], inference.get("scale", 0) * squared_gradient)
+                fisher = max(squared_gradient, inference.get("initial_scale", 0))
+                per_example = max(inference["alpha"], inference.get("scale", 0) * fisher)
                 pull = optimizer["lr"] * per_example * (examples - smallest) / smallest
                 self.assertEqual(pull > 2 * (1 + optimizer["momentum"]), "_scale_" in name, pull)
         self.assertGreater(rows, 8)
