@@ -51,6 +51,7 @@ void list_fields(Fields& f, DataSettings& s) {
   f("label_column", s.label_column);
   f("label", s.label);
   f("label_positive", s.label_positive);
+  f("label_negative", s.label_negative);
   f("features", s.features);
   f("categories", s.categories);
   f("missing", s.missing);

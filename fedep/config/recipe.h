@@ -47,6 +47,7 @@ struct DataSettings {
   std::string label_column = {};        // what is to be predicted,
   LabelKind label = LabelKind::yes_no;  // and what kind of thing that is
   std::string label_positive = {};      // yes_no: values that mean yes; none: 1
+  std::string label_negative = {};      // and no; none: the only other one; *: all others
   std::string features = {};            // columns to learn from; none: all others
   std::string categories = {};          // those of them whose values are names, not numbers
   std::string missing = {};             // values that stand for a missing one; none: empty, ?, NA

@@ -119,18 +119,18 @@ TEST(WriteRecipe, HasEveryKeyItEverHad) {
   using Names = std::vector<std::string_view>;
   EXPECT_EQ(names_of<Recipe>(), (Names{"table", "row", "seed", "data", "model", "client", "server",
                                        "phase", "evaluate", "checkpoint"}));
-  EXPECT_EQ(names_of<DataSettings>(), (Names{"name",          "path",
-                                             "partition",     "augment",
-                                             "clients",       "dimension",
-                                             "examples",      "alpha",
-                                             "beta",          "concentration",
-                                             "min_examples",  "max_examples",
-                                             "test_fraction", "validation_fraction",
-                                             "client_column", "label_column",
-                                             "label",         "label_positive",
-                                             "features",      "categories",
-                                             "missing",       "test_column",
-                                             "scale"}));
+  EXPECT_EQ(names_of<DataSettings>(), (Names{"name",           "path",
+                                             "partition",      "augment",
+                                             "clients",        "dimension",
+                                             "examples",       "alpha",
+                                             "beta",           "concentration",
+                                             "min_examples",   "max_examples",
+                                             "test_fraction",  "validation_fraction",
+                                             "client_column",  "label_column",
+                                             "label",          "label_positive",
+                                             "label_negative", "features",
+                                             "categories",     "missing",
+                                             "test_column",    "scale"}));
   EXPECT_EQ(names_of<ModelSettings>(), (Names{"name", "norm", "initial_scale", "path"}));
   EXPECT_EQ(names_of<ClientSettings>(), (Names{"epochs", "batch", "remainder", "weight_decay",
                                                "loss_times_batch", "optimizer"}));

@@ -30,6 +30,7 @@ struct DatasetInfo {
   TargetKind target = TargetKind::label;
   std::size_t outputs = 0;                 // classes or tags; 1 for binary and real
   std::size_t skipped_records = 0;         // bad records left out while reading
+  std::string first_skipped = {};          // of tables: the first one's line, and why
   std::vector<std::string> feature_names;  // of tables, else empty
   std::vector<std::string> output_names;   // classes or tags, where they have names
   // Of tables: how a row becomes features. Shared by the copies of this description.

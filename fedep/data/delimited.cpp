@@ -92,11 +92,49 @@ class RecordReader {
 
 void check_columns(const DelimitedTable& table) {
   std::set<std::string_view> seen;
-  for (const std::string& name : table.columns) {
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    const std::string& name = table.columns[i];
+    if (name.empty()) {
+      throw InputError(
+          fmt::format("{}: every column must have a name, but the header's field {} is empty",
+                      table.source, i + 1));
+    }
     if (!seen.insert(name).second) {
       throw InputError(fmt::format("{}: column names must differ, but {} is there twice",
                                    table.source, shown(name)));
     }
+  }
+}
+
+// Bytes that a character of UTF-8 has from here on; 0 if there is none.
+std::size_t character_size(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  const std::size_t size = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+  if (first < 0xC2 || first > 0xF4 || text.size() < size) return 0;
+  std::uint32_t code = first & (0xFFu >> (size + 1));
+  for (std::size_t i = 1; i < size; ++i) {
+    if ((byte(i) & 0xC0u) != 0x80) return 0;
+    code = code << 6 | (byte(i) & 0x3Fu);
+  }
+  const bool overlong = (size == 3 && code < 0x800) || (size == 4 && code < 0x10000);
+  const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
+  return overlong || surrogate || code > 0x10FFFF ? 0 : size;
+}
+
+void check_utf8(std::string_view text, const std::string& source) {
+  std::size_t line = 1;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t size = character_size(text.substr(at));
+    if (size == 0) {
+      throw InputError(fmt::format(
+          "{}:{}: text must be UTF-8, but has byte {:#04x} here; `iconv -f latin1 -t utf8` turns "
+          "Latin-1 into it",
+          source, line, static_cast<unsigned char>(text[at])));
+    }
+    line += text[at] == '\n';
+    at += size;
   }
 }
 
@@ -132,6 +170,7 @@ DelimitedTable parse_delimited(std::string_view text, const DelimitedFormat& for
   if (text.find('\0') != std::string_view::npos) {
     throw InputError(fmt::format("{}: expected text, but there are NUL bytes", table.source));
   }
+  check_utf8(text, table.source);
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   RecordReader reader(text, format, table.source);
   while (!reader.done()) {

@@ -8,8 +8,9 @@
 // separators and line ends. TSV has no quotes: a quote is a character like any other. Lines end in
 // LF or CRLF; empty lines and a byte order mark are passed over. A record that breaks a rule (too
 // few or too many fields, a stray quote, a bare CR) is left out and counted. A file is refused,
-// with InputError, if it cannot be read, holds NUL bytes, ends within quotes, has no header, names
-// a column twice, or has more bad records than good ones.
+// with InputError, if it cannot be read, holds NUL bytes or what is not UTF-8, ends within quotes,
+// has no header, leaves a column without a name or names one twice, or has more bad records than
+// good ones.
 #pragma once
 
 #include <cstddef>

@@ -89,10 +89,20 @@ TEST(Delimited, ABadFileIsRefused) {
   EXPECT_NE(error_of("\n\n").find("empty"), std::string::npos);
   EXPECT_NE(error_of("a,b\n1,\"2\n3,4\n").find("within a quoted field"), std::string::npos);
   EXPECT_NE(error_of("a,a\n1,2\n").find("twice"), std::string::npos);
+  EXPECT_NE(error_of(",a\n1,2\n").find("field 1 is empty"), std::string::npos);
   EXPECT_NE(error_of("a,\"b\"c\n1,2\n").find("first line"), std::string::npos);
   EXPECT_NE(error_of("a,b\n1,2\n3\n4\n").find("2 of 3 are bad"), std::string::npos);
   EXPECT_NE(error_of(std::string_view("a,b\n1,\0\n", 8)).find("NUL"), std::string::npos);
   EXPECT_EQ(error_of("a,b\n"), "") << "a table without rows is a table";
+}
+
+TEST(Delimited, TextThatIsNotUtf8IsRefusedWithItsLine) {
+  EXPECT_EQ(csv("a\nK\xC3\xB6ln\n\xE2\x82\xAC\n\xF0\x9F\x98\x80\n").rows.size(), 3u);
+  for (const std::string bad : {"K\xF6ln", "\xC3", "\xC0\xAF", "\xED\xA0\x80", "\xE2\x82",
+                                "\xF4\x90\x80\x80", "\x80", "\xFF"}) {
+    const std::string error = error_of("a\nok\n" + bad + "\n");
+    EXPECT_NE(error.find(":3: text must be UTF-8"), std::string::npos) << error;
+  }
 }
 
 TEST(Delimited, AFileReadsTheSamePackedAndPlain) {

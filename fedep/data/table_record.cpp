@@ -29,11 +29,21 @@ std::optional<double> number(std::string_view text) {
   return value;
 }
 
+// Whether a text is a number and not a code that looks like one: 0071, 1E2 and numbers of so many
+// digits that a double does not tell them apart are codes.
+bool is_plain_number(std::string_view text) {
+  if (text.starts_with('+') || text.starts_with('-')) text.remove_prefix(1);
+  const bool digits = !text.empty() && text.find_first_not_of("0123456789.") == text.npos;
+  const bool padded = text.size() > 1 && text[0] == '0' && text[1] != '.';
+  return digits && !padded && text.size() <= 15 && number(text);
+}
+
 // One spelling per value: 4.0, 4 and +4 are 4.
 std::string canonical(std::string_view text) {
   const std::string_view plain = trimmed(text);
-  const std::optional<double> value = number(plain);
-  return value ? fmt::format("{}", *value == 0 ? 0.0 : *value) : std::string(plain);
+  if (!is_plain_number(plain)) return std::string(plain);
+  const double value = *number(plain);
+  return fmt::format("{}", value == 0 ? 0.0 : value);
 }
 
 std::set<std::string> canonical_set(const std::vector<std::string>& values) {
@@ -93,7 +103,8 @@ FeatureParser::Parsed FeatureParser::parse(const std::vector<std::string>& field
 }
 
 RecordParser::RecordParser(const DelimitedTable& table, const TableSpec& spec)
-    : target_(spec.target),
+    : columns_(table.columns),
+      target_(spec.target),
       positive_(canonical_set(spec.positive)),
       negative_(canonical_set(spec.negative)),
       missing_(canonical_set(spec.missing)),
@@ -126,6 +137,18 @@ std::optional<TableRecord> RecordParser::parse(const std::vector<std::string>& f
   return record;
 }
 
+std::string RecordParser::problem(const std::vector<std::string>& fields) const {
+  const auto column = [&](std::size_t index, std::string_view why) {
+    const std::string_view value = trimmed(fields[index]);
+    return fmt::format("{} is {}, {}", shown(columns_[index]),
+                       value.empty() ? "empty" : shown(std::string(value)), why);
+  };
+  if (client(fields).empty()) return column(client_, "which is no client");
+  if (!parse_label(canonical(fields[label_]))) return column(label_, "which is no label");
+  if (const auto bad = features_.parse(fields).bad) return column(*bad, "which is no number");
+  return column(test_.value_or(label_), "which is neither train nor test");
+}
+
 std::optional<Label> RecordParser::parse_label(const std::string& value) const {
   if (missing_.contains(value)) return std::nullopt;
   if (target_ == TargetKind::real) {
@@ -135,7 +158,8 @@ std::optional<Label> RecordParser::parse_label(const std::string& value) const {
   }
   if (target_ == TargetKind::label) return Label{value, 0};
   if (positive_.contains(value)) return Label{value, 1};
-  if (negative_.empty() || negative_.contains(value)) return Label{value, 0};
+  const bool others_too = negative_.empty() || negative_.contains("*");
+  if (others_too || negative_.contains(value)) return Label{value, 0};
   return std::nullopt;
 }
 

@@ -60,10 +60,13 @@ class RecordParser {
   // None without a label, with a label that may not be, with a number that is none, or with a test
   // column that is neither train nor test.
   std::optional<TableRecord> parse(const std::vector<std::string>& fields) const;
+  // Why client() or parse() has nothing: "lactate is >4.0, which is no number".
+  std::string problem(const std::vector<std::string>& fields) const;
 
  private:
   std::optional<Label> parse_label(const std::string& value) const;
 
+  std::vector<std::string> columns_;
   TargetKind target_;
   std::set<std::string> positive_, negative_, missing_;
   std::size_t client_ = 0, label_ = 0;

@@ -18,6 +18,13 @@ TargetKind target_of(LabelKind label) {
   return label == LabelKind::classes ? TargetKind::label : TargetKind::real;
 }
 
+void check_distinct(std::string_view key, std::vector<std::string> names) {
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice == names.end()) return;
+  throw InputError(fmt::format("{} must name a column once, but has {} twice", key, *twice));
+}
+
 }  // namespace
 
 std::vector<std::string> comma_list(std::string_view text) {
@@ -48,10 +55,13 @@ TableSpec table_spec(const DataSettings& settings, const DelimitedTable& table) 
                  .categories = comma_list(settings.categories),
                  .test_column = settings.test_column};
   if (!settings.label_positive.empty()) spec.positive = comma_list(settings.label_positive);
+  spec.negative = comma_list(settings.label_negative);
   if (!settings.missing.empty()) {
     spec.missing = comma_list(settings.missing);
     spec.missing.emplace_back("");
   }
+  check_distinct("data.features", spec.numbers);
+  check_distinct("data.categories", spec.categories);
   if (settings.features.empty()) spec.numbers = table.columns;
   std::erase_if(spec.numbers, [&](const std::string& name) {
     const bool other = name == spec.client_column || name == spec.label_column ||

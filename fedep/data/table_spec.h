@@ -17,7 +17,7 @@ struct TableSpec {
   std::string label_column = {};
   TargetKind target = TargetKind::binary;  // or label (classes are the values there are), or real
   std::vector<std::string> positive = {"1"};  // binary: values that mean 1,
-  std::vector<std::string> negative = {};     // and 0; empty: all others do
+  std::vector<std::string> negative = {};     // and 0; empty: the only other; "*": all others
   std::vector<std::string> numbers = {};      // feature columns
   std::vector<std::string> categories = {};   // feature columns, one-hot but for a baseline
   std::vector<std::string> missing = {"", "?", "NA"};

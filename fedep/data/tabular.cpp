@@ -37,18 +37,33 @@ struct ClientTable {
 struct Clients {
   std::vector<ClientTable> tables;  // in order of first appearance
   std::size_t skipped = 0;
+  std::string first_skipped;  // its line, and why
 };
+
+// A table that was put together of others has no lines.
+std::string place_of(const DelimitedTable& table, std::size_t row) {
+  return row < table.lines.size() ? fmt::format("line {}", table.lines[row])
+                                  : fmt::format("record {}", row + 1);
+}
 
 Clients split_by_client(const DelimitedTable& table, const TableSpec& spec) {
   const RecordParser parser(table, spec);
-  Clients out{{}, table.bad_records};
+  Clients out{{}, table.bad_records, {}};
+  if (table.bad_records > 0) {
+    out.first_skipped = fmt::format(
+        "line {} has not the header's number of fields, or stray quotes", table.first_bad_line);
+  }
   std::map<std::string, std::size_t> place;
   std::size_t good = 0;
-  for (const std::vector<std::string>& fields : table.rows) {
+  for (std::size_t row = 0; row < table.rows.size(); ++row) {
+    const std::vector<std::string>& fields = table.rows[row];
     const std::string client = parser.client(fields);
     std::optional<TableRecord> record = parser.parse(fields);
     if (client.empty() || !record) {
       ++out.skipped;
+      if (out.first_skipped.empty()) {
+        out.first_skipped = fmt::format("{}: {}", place_of(table, row), parser.problem(fields));
+      }
       continue;
     }
     const auto [at, is_new] = place.try_emplace(client, out.tables.size());
@@ -59,8 +74,8 @@ Clients split_by_client(const DelimitedTable& table, const TableSpec& spec) {
   if (out.skipped > good) {
     throw InputError(
         fmt::format("{}: expected records with client, label and numbers, but {} of {} "
-                    "lack one",
-                    table.source, out.skipped, out.skipped + good));
+                    "lack one; {}",
+                    table.source, out.skipped, out.skipped + good, out.first_skipped));
   }
   return out;
 }
@@ -104,6 +119,27 @@ double far_from(const Batch& rows) {
     distances.push_back(distance(std::span(rows.dense).subspan(i * width, width)));
   }
   return quantile(std::move(distances), 0.95);
+}
+
+// Who said only what means yes has said what means no if there is one other value.
+void check_negative_labels(const DelimitedTable& table, const TableSpec& spec,
+                           const std::vector<ClientTable>& clients) {
+  std::set<std::string> others;
+  for (const ClientTable& client : clients) {
+    for (const TableRecord& record : client.records) {
+      if (record.label.number == 0) others.insert(record.label.value);
+    }
+  }
+  if (others.size() < 2 || !spec.negative.empty()) return;
+  std::vector<std::string> some;
+  for (auto at = others.begin(); at != others.end() && some.size() < 4; ++at) {
+    some.push_back(shown(*at));
+  }
+  throw InputError(fmt::format(
+      "{}: column {} must have one value besides {}, but has {}: {}{}; data.label_negative says "
+      "which mean no (\"*\": all of them)",
+      table.source, shown(spec.label_column), fmt::join(spec.positive, ", "), others.size(),
+      fmt::join(some, ", "), others.size() > some.size() ? ", …" : ""));
 }
 
 // Labels that training rows have; binary ones must have both.
@@ -153,12 +189,14 @@ std::unique_ptr<Dataset> tabular_dataset(const DelimitedTable& table, const Tabl
   }
   TableFeatures features{.data = settings.name, .spec = spec, .scale = pooled_scale(reports)};
   if (!settings.scale) leave_unscaled(features.scale);
+  if (spec.target == TargetKind::binary) check_negative_labels(table, spec, clients.tables);
   if (spec.target != TargetKind::real && !clients.tables.empty()) {
     const std::vector<std::string> names = classes(table, spec, clients.tables);
     if (spec.target == TargetKind::label) features.output_names = names;
   }
   DatasetInfo info = info_of(features);
   info.skipped_records = clients.skipped;
+  info.first_skipped = clients.first_skipped;
   if (info.feature_names.empty()) {
     throw InputError(fmt::format("{}: expected feature columns, but there is none", table.source));
   }

@@ -98,6 +98,48 @@ TEST(Tabular, ARecordThatCannotBeUsedIsSkippedAndCounted) {
   }
 }
 
+TEST(Tabular, TheFirstRecordThatCannotBeUsedIsNamedWithTheReason) {
+  const auto first = [](const std::string& bad) {
+    return tabular_dataset(table_of(wards() + bad), kSpec, {})->info().first_skipped;
+  };
+  EXPECT_EQ(first(""), "");
+  EXPECT_EQ(first("A,yes,>90,ICU\nA,yes,,ICU\nA,maybe,1,ICU\n"),
+            "line 22: age is \">90\", which is no number");
+  EXPECT_EQ(first("A,maybe,1,ICU\n"), "line 22: died is maybe, which is no label");
+  EXPECT_EQ(first(" ,yes,1,ICU\n"), "line 22: ward is empty, which is no client");
+  EXPECT_NE(first("A,yes\n").find("line 22"), std::string::npos);
+  std::string most = "ward,died,age,unit\nA,yes,1,ICU\nA,no,1,ICU\n";
+  for (int i = 0; i < 3; ++i) most += "A,yes,old,ICU\n";
+  EXPECT_NE(error_of(most).find("3 of 5 lack one; line 4: age is old"), std::string::npos);
+}
+
+// "Yes" among "yes" and "no" is a slip, not a no.
+TEST(Tabular, AThirdLabelIsRefusedUnlessTheSpecSaysWhatItMeans) {
+  TableSpec spec = kSpec;
+  spec.negative = {};
+  EXPECT_EQ(error_of(wards(), spec), "");
+  const std::string three = wards() + "A,Yes,5,ICU\n";
+  EXPECT_NE(error_of(three, spec).find("one value besides yes, but has 2: Yes, no;"),
+            std::string::npos)
+      << error_of(three, spec);
+  spec.negative = {"*"};
+  EXPECT_EQ(tabular_dataset(table_of(three), spec, {})->info().skipped_records, 0u);
+  EXPECT_EQ(tabular_dataset(table_of(three), kSpec, {})->info().skipped_records, 1u);
+}
+
+TEST(Tabular, CodesThatLookLikeNumbersStayApart) {
+  const DelimitedTable table = table_of("ward,died,age,unit\nA,yes,1,3\n");
+  const RecordParser parser(table, kSpec);
+  const auto unit = [&](const std::string& text) {
+    return parser.parse({"A", "yes", "1e1", text})->features.categories[0];
+  };
+  for (const std::string code : {"0071", "71e0", "900000000000207008", "900000000000207009", "1E2"})
+    EXPECT_EQ(unit(code), code);
+  EXPECT_EQ(unit("71.0"), "71");
+  EXPECT_EQ(unit("0.50"), "0.5");
+  EXPECT_EQ(parser.parse({"A", "yes", "1e1", "3"})->features.numbers[0], 10);
+}
+
 TEST(Tabular, AMissingValueIsKeptAtTheMean) {
   const auto data = tabular_dataset(table_of(wards() + "C,no,?,\n"), kSpec, {});
   ASSERT_EQ(data->clients().size(), 3u);
@@ -202,6 +244,12 @@ TEST(Tabular, ARecipeSaysWhatTheColumnsAreFor) {
   EXPECT_EQ(table_spec(settings, table).target, TargetKind::real);
   settings.label = LabelKind::classes;
   EXPECT_EQ(table_spec(settings, table).target, TargetKind::label);
+  settings.label_negative = "no, never";
+  EXPECT_EQ(table_spec(settings, table).negative, (std::vector<std::string>{"no", "never"}));
+  settings.features = "age, unit, age";
+  EXPECT_EQ(message_of<InputError>([&] { table_spec(settings, table); }),
+            "data.features must name a column once, but has age twice");
+  settings.features = "";
   settings.client_column.clear();
   EXPECT_THROW(table_spec(settings, table), InputError);
 }
