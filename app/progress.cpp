@@ -1,6 +1,7 @@
 #include "app/progress.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <string>
 #include <utility>
@@ -16,7 +17,8 @@ constexpr int kBarWidth = 24;
 std::string metrics_text(const Metrics& metrics) {
   std::string text;
   for (std::size_t i = 0; i < std::min<std::size_t>(metrics.size(), 2); ++i) {
-    text += fmt::format("  {} {:.4g}", metrics[i].first, metrics[i].second);
+    const auto& [name, value] = metrics[i];
+    if (!std::isnan(value)) text += fmt::format("  {} {:.4g}", name, value);
   }
   return text;
 }

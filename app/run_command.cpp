@@ -1,5 +1,6 @@
 #include "app/run_command.h"
 
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -73,7 +74,9 @@ int run(const RunOptions& options) {
     fmt::print(stderr, "{}\n", stop_text(result, "go on with --resume"));
     return 130;
   }
-  for (const auto& [name, value] : result.metrics) fmt::print("{} {:.6g}\n", name, value);
+  for (const auto& [name, value] : result.metrics) {
+    if (!std::isnan(value)) fmt::print("{} {:.6g}\n", name, value);
+  }
   if (watch) watch->finish();
   fmt::print(stderr, "run is in {}\n", out.string());
   return 0;

@@ -17,6 +17,7 @@
 #include "app/evaluation_file.h"
 #include "app/interrupt.h"
 #include "app/progress.h"
+#include "app/run_warnings.h"
 #include "app/table_metrics.h"
 #include "app/version.h"
 #include "fedep/config/write_recipe.h"
@@ -29,7 +30,6 @@
 #include "fedep/round/durable_file.h"
 #include "fedep/round/tensorboard.h"
 #include "fedep/sim/cuda_run.h"
-#include "fedep/sim/prior_pull.h"
 #include "fedep/sim/threads.h"
 
 namespace fedep {
@@ -85,8 +85,7 @@ class Events {
 
 // What a round's bits depend on beside the recipe, in lines: also this program's own bytes, since
 // versions do not change with every change of its arithmetic. Threads are not part of it.
-std::string origin_of(const Recipe& recipe, const Task& task, const RunRecipeOptions& options) {
-  const std::uint64_t data = task.data() != nullptr ? fingerprint(*task.data()) : 0;
+std::string origin_of(const Recipe& recipe, std::uint64_t data, const RunRecipeOptions& options) {
   const std::uint64_t model = std::filesystem::is_regular_file(recipe.model.path)
                                   ? fingerprint(read_file(recipe.model.path))
                                   : 0;
@@ -95,6 +94,18 @@ std::string origin_of(const Recipe& recipe, const Task& task, const RunRecipeOpt
       "fedep {}, {}\nprogram {:016x}\nmachine {}\ndevice {}\ndata {:016x}\nmodel {:016x}\n",
       version_text(), build_text(), program, machine_text(),
       options.device == "cuda" ? device_text(options) : "cpu", data, model);
+}
+
+// A run whose log was begun before logs said it is not held to anything.
+void check_same_data(const std::filesystem::path& log, const std::string& data) {
+  if (!std::filesystem::exists(log)) return;
+  const std::vector<Json> lines = read_log(log);
+  const std::string before = lines.empty() ? "" : lines.front().value("data", "");
+  if (before.empty() || before == data) return;
+  throw InputError(
+      fmt::format("{}: data must be those that the run began with, {}, but are {}: they were "
+                  "changed since, or --data names others",
+                  log.parent_path().string(), before, data));
 }
 
 constexpr const char* kEvaluation = "evaluation.json";
@@ -128,8 +139,8 @@ void check_run(const Recipe& recipe, const Task& task) {
 }
 
 void warn_of_run(const Recipe& recipe, const Task& task) {
-  for (const StrongPull& pull : strong_pulls(recipe, phases_of(recipe, task), task.population())) {
-    fmt::print(stderr, "{}\n", to_text(pull));
+  for (const std::string& line : warnings_of(recipe, phases_of(recipe, task), task)) {
+    fmt::print(stderr, "{}\n", line);
   }
 }
 
@@ -139,6 +150,9 @@ RunResult run_recipe(const Recipe& recipe, const RunRecipeOptions& options) {
   const std::vector<Phase> phases = phases_of(recipe, *task);
   const bool on_gpu = options.device == "cuda";
   if (on_gpu) check_cuda_run(recipe, *task);  // before there is a directory that holds a run
+  const std::uint64_t data = task->data() != nullptr ? fingerprint(*task->data()) : 0;
+  const std::string data_text = fmt::format("{:016x}", data);
+  if (options.resume) check_same_data(options.out / "log.jsonl", data_text);
   const RunDirectory directory = options.resume ? RunDirectory::reopen(options.out, recipe)
                                                 : RunDirectory::create(options.out, recipe);
   if (const std::string features = task->features(); !features.empty()) {
@@ -176,6 +190,7 @@ RunResult run_recipe(const Recipe& recipe, const RunRecipeOptions& options) {
               {"recipe", to_toml(recipe)},
               {"seed", recipe.seed},
               {"clients", task->population().size()},
+              {"data", data_text},
               {"version", version_text()},
               {"machine", machine_text()},
               {"device", device_text(options)}};
@@ -186,7 +201,7 @@ RunResult run_recipe(const Recipe& recipe, const RunRecipeOptions& options) {
   std::optional<SharedBurnIn> burn_in;
   bool resume = options.resume;
   if (!options.burn_in.empty()) {
-    burn_in.emplace(options.burn_in, recipe, origin_of(recipe, *task, options), task->layout(),
+    burn_in.emplace(options.burn_in, recipe, origin_of(recipe, data, options), task->layout(),
                     [](std::string_view line) { fmt::print(stderr, "{}\n", line); });
     const bool is_new = directory.checkpoints().empty();
     const std::vector<Json> rounds = burn_in->adopt(directory, header);

@@ -84,6 +84,51 @@ class RunDirectories(CliTest):
             done = self.assert_succeeds(self.run_recipe("--resume", "--set", "phase.1.rounds=3", out=out))
             told(done.stderr, r"refused in 3 of 4 rounds\n")
 
+    def write_table(self, *more):
+        rows = [f"{'ABC'[i % 3]},{'yes' if i % 4 else 'no'},{i * 7 % 50},{i % 11}" for i in range(90)]
+        (self.folder / "wards.csv").write_text("\n".join(["ward,died,age,stay", *rows, *more]) + "\n")
+        self.recipe.write_text("""
+            [data]
+            name = "tabular"
+            path = "wards.csv"
+            client_column = "ward"
+            label_column = "died"
+            label_positive = "yes"
+            [model]
+            name = "linear"
+            [server]
+            clients_per_round = 3
+            [[phase]]
+            algorithm = "fed_avg"
+            rounds = 2""")
+        return "--data", self.folder
+
+    def test_what_will_not_end_as_one_thinks_is_told(self):
+        data = self.write_table("A,yes,>90,3", "A,no,old,4")
+        for command in ("check", "run"):
+            done = self.assert_succeeds(self.program.run(command, self.recipe, *data, cwd=self.folder))
+            why = '2 bad records were left out; the first: line 92: age is ">90", which is no number'
+            self.assertIn(why, done.stderr)
+        done = self.assert_succeeds(self.program.run("check", self.recipe, *self.write_table()))
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        done = self.assert_succeeds(self.run_recipe(*data, "--set", "data.test_fraction=0"))
+        self.assertIn("no examples are held out", done.stderr)
+        self.assertNotIn("nan", done.stdout + done.stderr)
+        few = ("--set", "client.batch=1000", "--set", "client.remainder=drop")
+        done = self.assert_succeeds(self.program.run("check", self.recipe, *data, *few))
+        self.assertIn("no client has the 1000 examples of a batch", done.stderr)
+
+    def test_other_data_do_not_resume_a_run(self):
+        data = self.write_table()
+        self.assert_succeeds(self.run_recipe(*data))
+        self.before = state(self.out)
+        self.write_table("A,yes,30,3")
+        for rounds in (2, 4):
+            more = ("--resume", "--set", f"phase.0.rounds={rounds}")
+            self.assert_untouched(self.run_recipe(*data, *more), 2, "data must be those that the run began with")
+        self.write_table()
+        self.assert_succeeds(self.run_recipe(*data, "--resume", "--set", "phase.0.rounds=4"))
+
     def test_a_directory_with_a_run_is_not_written_over(self):
         self.assert_succeeds(self.run_recipe())
         self.before = state(self.out)

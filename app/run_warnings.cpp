@@ -1,0 +1,46 @@
+#include "app/run_warnings.h"
+
+#include <fmt/format.h>
+
+#include "fedep/sim/prior_pull.h"
+
+namespace fedep {
+namespace {
+
+bool anybody_has_a_batch(const ClientSettings& client, const Population& population) {
+  if (client.remainder == Remainder::keep) return true;
+  for (std::size_t c = 0; c < population.size(); ++c) {
+    if (population[c].examples >= std::size_t(client.batch)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<std::string> warnings_of(const Recipe& recipe, const std::vector<Phase>& phases,
+                                     const Task& task) {
+  std::vector<std::string> lines;
+  if (const Dataset* const data = task.data(); data != nullptr) {
+    const DatasetInfo& info = data->info();
+    if (info.skipped_records > 0) {
+      lines.push_back(
+          fmt::format("{} bad records were left out{}{}", info.skipped_records,
+                      info.first_skipped.empty() ? "" : "; the first: ", info.first_skipped));
+    }
+    if (data->test_size() == 0) {
+      lines.emplace_back("no examples are held out (data.test_fraction), so there are no scores");
+    }
+    if (!anybody_has_a_batch(recipe.client, task.population())) {
+      lines.push_back(
+          fmt::format("no client has the {} examples of a batch (client.batch), so none "
+                      "makes a step",
+                      recipe.client.batch));
+    }
+  }
+  for (const StrongPull& pull : strong_pulls(recipe, phases, task.population())) {
+    lines.push_back(to_text(pull));
+  }
+  return lines;
+}
+
+}  // namespace fedep
