@@ -10,7 +10,9 @@
 
 #include "app/run_recipe.h"
 #include "app/saved_posterior.h"
+#include "app/table_metrics.h"
 #include "fedep/data/registry.h"
+#include "fedep/data/table_features.h"
 #include "fedep/message/error.h"
 
 namespace fedep {
@@ -38,6 +40,30 @@ std::vector<std::string> names_of(const Recipe& recipe, const DatasetInfo& data)
   return names;
 }
 
+std::vector<std::string> notes_of(const SavedPosterior& saved) {
+  std::vector<std::string> notes;
+  if (const std::string note = unfinished(saved); !note.empty()) notes.push_back(note);
+  const std::filesystem::path log = saved.file.parent_path() / "log.jsonl";
+  std::error_code ignored;
+  if (!std::filesystem::exists(log, ignored)) return notes;
+  const RunSummary summary = summary_of(read_log(log));
+  if (summary.refused_rounds > 0) {
+    notes.push_back(
+        fmt::format("clients' answers were refused in {} of {} rounds: "
+                    "docs/stability.md",
+                    summary.refused_rounds, summary.rounds));
+  }
+  return notes;
+}
+
+// What intervals rest on.
+constexpr const char* kCorrelated =
+    "Intervals take columns for uncorrelated; of two that correlate by r they are too narrow by\n"
+    "about sqrt(1 - r^2) (docs/hospitals.md).\n";
+constexpr const char* kUnitNoise =
+    "The outcome's noise is taken to have variance 1: intervals are right only for an outcome\n"
+    "that was divided by its noise's standard deviation.\n";
+
 void print_coefficients(const std::string& path, const std::string& data, bool json) {
   const CoefficientTable table = read_coefficients(path, data_folder(data));
   fmt::print("{}", json ? coefficients_json(table) : coefficients_text(table));
@@ -53,15 +79,19 @@ CoefficientTable read_coefficients(const std::filesystem::path& run_or_checkpoin
   const SavedPosterior saved = read_posterior(run_or_checkpoint);
   const Recipe& recipe = saved.recipe;
   const ServerState& state = saved.state;
-  const auto data = open_dataset(recipe.data, recipe.seed, data_folder);
-  const std::vector<std::string> names = names_of(recipe, data->info());
-  (void)model_of(saved, data->info());
+  const std::shared_ptr<const TableFeatures> kept = kept_features(saved);
+  const DatasetInfo info = kept != nullptr
+                               ? info_of(*kept)
+                               : open_dataset(recipe.data, recipe.seed, data_folder)->info();
+  const std::vector<std::string> names = names_of(recipe, info);
+  (void)model_of(saved, info);
 
-  CoefficientTable out{.data = data->info().name,
+  CoefficientTable out{.data = info.name,
                        .algorithm = saved.algorithm,
                        .round = state.round,
-                       .target = data->info().target,
-                       .rows = {}};
+                       .target = info.target,
+                       .scaled = recipe.data.scale,
+                       .notes = notes_of(saved)};
   const HostVector<float> means = point_estimate(state);
   for (std::size_t i = 0; i < names.size(); ++i) out.rows.push_back({names[i], double(means[i])});
   if (!saved.posterior) return out;
@@ -77,9 +107,10 @@ std::string coefficients_text(const CoefficientTable& table) {
   for (const Coefficient& row : table.rows) width = std::max(width, row.name.size());
   const bool posterior = !table.rows.empty() && table.rows[0].deviation;
   std::string out = fmt::format(
-      "{}, {} after {} rounds\n{} for one standard deviation of the column\n\n", table.data,
-      table.algorithm, table.round,
-      table.target == TargetKind::binary ? "Change of the log-odds" : "Change of the outcome");
+      "{}, {} after {} rounds\n{} for one {} of the column\n\n", table.data, table.algorithm,
+      table.round,
+      table.target == TargetKind::binary ? "Change of the log-odds" : "Change of the outcome",
+      table.scaled ? "standard deviation" : "unit");
   out += fmt::format("{:<{}}  {:>8}", "coefficient", width, posterior ? "mean" : "estimate");
   if (posterior) out += fmt::format("  {:>8}  {:>20}", "sd", "95 % interval");
   out += '\n';
@@ -92,10 +123,16 @@ std::string coefficients_text(const CoefficientTable& table) {
     out += '\n';
   }
   out +=
-      "\nColumns were centred and scaled by sums that the clients reported, 0/1 columns of\n"
-      "categories too; a missing value stands at the mean. The intercept belongs to a row "
-      "with\nevery column at its mean.\n";
+      table.scaled
+          ? "\nColumns were centred and scaled by sums that the clients reported, 0/1 columns of\n"
+            "categories too; a missing value stands at the mean. The intercept belongs to a row "
+            "with\nevery column at its mean.\n"
+          : "\nColumns are as they came; a missing value is 0. The intercept belongs to a row of "
+            "zeros.\n";
+  if (posterior) out += kCorrelated;
+  if (posterior && table.target == TargetKind::real) out += kUnitNoise;
   if (!posterior) out += fmt::format("{} estimates no uncertainty.\n", table.algorithm);
+  for (const std::string& note : table.notes) out += fmt::format("Note: {}.\n", note);
   return out;
 }
 
@@ -114,12 +151,14 @@ std::string coefficients_json(const CoefficientTable& table) {
     }
     rows.push_back(std::move(one));
   }
-  const Json json{{"data", table.data},
-                  {"algorithm", table.algorithm},
-                  {"round", table.round},
-                  {"unit", table.target == TargetKind::binary ? "log-odds per standard deviation"
-                                                              : "outcome per standard deviation"},
-                  {"coefficients", std::move(rows)}};
+  const Json json{
+      {"data", table.data},
+      {"algorithm", table.algorithm},
+      {"round", table.round},
+      {"unit", fmt::format("{} per {}", table.target == TargetKind::binary ? "log-odds" : "outcome",
+                           table.scaled ? "standard deviation" : "unit")},
+      {"notes", table.notes},
+      {"coefficients", std::move(rows)}};
   return json.dump() + "\n";
 }
 

@@ -34,11 +34,13 @@ struct CoefficientTable {
   std::string algorithm;
   std::int64_t round = 0;
   TargetKind target = TargetKind::binary;
-  std::vector<Coefficient> rows;  // columns in their order, then the intercept
+  std::vector<Coefficient> rows = {};  // columns in their order, then the intercept
+  bool scaled = true;                  // columns were centred and scaled
+  std::vector<std::string> notes = {};
 };
 
-// Of a run's latest checkpoint, or of this one. Columns' names come from the data set. Throws
-// InputError if the model is not linear with one output on a table.
+// Of a run's latest checkpoint, or of this one. Columns' names are those that the run wrote down.
+// Throws InputError if the model is not linear with one output on a table.
 CoefficientTable read_coefficients(const std::filesystem::path& run_or_checkpoint,
                                    const std::filesystem::path& data_folder);
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "app/run_recipe.h"
+#include "app/test_run.h"
 #include "fedep/config/read_recipe.h"
 #include "fedep/data/test_files.h"
 #include "fedep/message/error.h"
@@ -44,6 +44,44 @@ TEST(Coefficients, JsonHasWhatTheTableHas) {
   EXPECT_EQ(json["coefficients"].size(), 2u);
   EXPECT_EQ(json["coefficients"][1]["name"], "intercept");
   EXPECT_DOUBLE_EQ(json["coefficients"][0]["high"], kTable.rows[0].high());
+}
+
+TEST(Coefficients, HaveTheNamesThatTheRunWroteDown) {
+  const TestRun run;
+  const CoefficientTable table = read_coefficients(run.path(), "/nowhere");
+  std::vector<std::string> names;
+  for (const Coefficient& row : table.rows) names.push_back(row.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"age", "sodium", "unit=CCU vs ICU", "intercept"}));
+  EXPECT_GT(table.rows[0].mean, 0.5);
+  EXPECT_TRUE(table.notes.empty());
+  EXPECT_THAT(coefficients_text(table), HasSubstr("too narrow"));
+}
+
+TEST(Coefficients, SayWhatIsWrongWithTheRun) {
+  const TemporaryFolder folder;
+  folder.write("wards.csv", ward_table());
+  Recipe recipe = parse_recipe(ward_recipe(kFedEp));
+  recipe.client.optimizer.lr = 1e38;
+  run_recipe(recipe, {.out = folder.path() / "run", .data = folder.path()});
+  const CoefficientTable table = read_coefficients(folder.path() / "run", "");
+  ASSERT_EQ(table.notes.size(), 1u);
+  EXPECT_THAT(coefficients_text(table),
+              HasSubstr("Note: clients' answers were refused in 6 of 6 rounds"));
+}
+
+TEST(Coefficients, OfColumnsThatWereNotScaledAreForOneUnit) {
+  CoefficientTable table = kTable;
+  table.scaled = false;
+  EXPECT_THAT(coefficients_text(table), HasSubstr("log-odds for one unit of the column"));
+  EXPECT_THAT(coefficients_text(table), Not(HasSubstr("centred")));
+  EXPECT_THAT(coefficients_json(table), HasSubstr("log-odds per unit"));
+}
+
+TEST(Coefficients, OfAnOutcomeThatIsANumberNameTheNoiseTheyTakeForGranted) {
+  CoefficientTable table = kTable;
+  EXPECT_THAT(coefficients_text(table), Not(HasSubstr("variance 1")));
+  table.target = TargetKind::real;
+  EXPECT_THAT(coefficients_text(table), HasSubstr("noise is taken to have variance 1"));
 }
 
 TEST(Coefficients, DataWithoutNamedColumnsAreRefused) {

@@ -15,8 +15,8 @@
 #include "app/run_recipe.h"
 #include "app/saved_posterior.h"
 #include "app/whole_number.h"
-#include "fedep/data/registry.h"
 #include "fedep/message/error.h"
+#include "fedep/sim/learning_task.h"
 
 namespace fedep {
 namespace {
@@ -97,7 +97,8 @@ EvaluateReport evaluate_run(const std::filesystem::path& run_or_checkpoint,
   if (saved.recipe.data.name == "toy") {
     throw InputError("evaluate: data must have held-out examples, but toy has Gaussians alone");
   }
-  const auto data = open_dataset(saved.recipe.data, saved.recipe.seed, data_folder);
+  const auto data = open_task_data(saved.recipe, data_folder);
+  check_features(saved, data->info());
   const auto model = model_of(saved, data->info());
   const bool marginal = saved.posterior && draws.samples > 0;
   std::optional<DrawSettings> settings;

@@ -54,6 +54,17 @@ TEST(Evaluate, APointEstimateHasNoMarginal) {
   EXPECT_FALSE(evaluation_json(report)["reliability"].contains("marginal"));
 }
 
+TEST(Evaluate, ScoresWhatTheRunScored) {
+  const TemporaryFolder folder;
+  folder.write("wards.csv", ward_table());
+  Recipe recipe = parse_recipe(ward_recipe(kFedAvg));
+  recipe.data.validation_fraction = 0.3;
+  const Metrics last =
+      run_recipe(recipe, {.out = folder.path() / "run", .data = folder.path()}).metrics;
+  const EvaluateReport report = evaluate_run(folder.path() / "run", folder.path(), {});
+  EXPECT_EQ(report.scores.metrics.at(0), last.at(0));
+}
+
 TEST(Evaluate, OtherDataThanTheRunsAreRefused) {
   const TestRun run;
   std::string wider = ward_table();
@@ -63,7 +74,19 @@ TEST(Evaluate, OtherDataThanTheRunsAreRefused) {
   const TemporaryFolder other;
   other.write("wards.csv", wider);
   EXPECT_THAT(message_of<InputError>([&] { evaluate_run(run.path(), other.path(), {}); }),
-              HasSubstr("it is of another model or of other data"));
+              HasSubstr("data must be those of the run"));
+}
+
+// The same columns in another order have the same shapes.
+TEST(Evaluate, OtherColumnsOfTheSameShapeAreRefusedToo) {
+  const TestRun run;
+  std::string swapped = ward_table();
+  swapped.replace(swapped.find("age,sodium"), 10, "sodium,age");
+  const TemporaryFolder other;
+  other.write("wards.csv", swapped);
+  EXPECT_THAT(message_of<InputError>([&] { evaluate_run(run.path(), other.path(), {}); }),
+              HasSubstr("data must be those of the run"));
+  EXPECT_GT(evaluate_run(run.path(), run.folder().path(), {}).scores.examples, 0u);
 }
 
 }  // namespace

@@ -54,13 +54,8 @@ std::vector<Batch> in_chunks(const Batch& all, std::size_t width) {
 
 Inputs read_inputs(const SavedPosterior& saved, const fs::path& file, const fs::path& data_folder) {
   Inputs in;
-  const fs::path kept = saved.file.parent_path() / "features.json";
-  std::error_code ignored;
-  std::shared_ptr<const TableFeatures> table;
-  if (fs::exists(kept, ignored)) {
-    const std::vector<std::byte> bytes = read_file(kept);
-    table = std::make_shared<const TableFeatures>(parse_table_features(
-        {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, kept.string()));
+  std::shared_ptr<const TableFeatures> table = kept_features(saved);
+  if (table != nullptr) {
     in.info = info_of(*table);
     in.info.table = table;
   } else {

@@ -12,9 +12,11 @@
 #include "app/run_recipe.h"
 #include "fedep/algorithm/algorithm.h"
 #include "fedep/config/read_recipe.h"
+#include "fedep/data/table_features.h"
 #include "fedep/message/error.h"
 #include "fedep/model/registry.h"
 #include "fedep/round/checkpoint.h"
+#include "fedep/round/durable_file.h"
 #include "fedep/round/safetensors.h"
 
 namespace fedep {
@@ -133,6 +135,24 @@ std::unique_ptr<Model> model_of(const SavedPosterior& saved, const DatasetInfo& 
         saved.file.string(), shape_text(made[i]), data.name, shape_text(saved.layout[i])));
   }
   return model;
+}
+
+std::shared_ptr<const TableFeatures> kept_features(const SavedPosterior& saved) {
+  const std::filesystem::path kept = saved.file.parent_path() / "features.json";
+  std::error_code ignored;
+  if (!std::filesystem::exists(kept, ignored)) return nullptr;
+  const std::vector<std::byte> bytes = read_file(kept);
+  return std::make_shared<const TableFeatures>(parse_table_features(
+      {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, kept.string()));
+}
+
+void check_features(const SavedPosterior& saved, const DatasetInfo& data) {
+  const std::shared_ptr<const TableFeatures> kept = kept_features(saved);
+  if (kept == nullptr || data.table == nullptr || *kept == *data.table) return;
+  throw InputError(
+      fmt::format("{}: data must be those of the run, but their columns, categories, means or "
+                  "deviations differ from its features.json",
+                  saved.file.parent_path().string()));
 }
 
 std::string unfinished(const SavedPosterior& saved) {

@@ -32,6 +32,11 @@ std::filesystem::path checkpoint_of(const std::filesystem::path& run_or_checkpoi
 
 SavedPosterior read_posterior(const std::filesystem::path& run_or_checkpoint);
 
+// How the run prepared a table's rows, as its features.json says; null where there is none.
+std::shared_ptr<const TableFeatures> kept_features(const SavedPosterior& saved);
+// Throws InputError if these data are a table that is prepared in another way now.
+void check_features(const SavedPosterior& saved, const DatasetInfo& data);
+
 // The recipe's model for these data. Throws InputError if its tensors are not the checkpoint's.
 std::unique_ptr<Model> model_of(const SavedPosterior& saved, const DatasetInfo& data);
 

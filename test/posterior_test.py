@@ -204,7 +204,7 @@ class PosteriorTest(FolderTest):
         other.mkdir()
         table = (self.folder / "wards.csv").read_text().splitlines()
         (other / "wards.csv").write_text("\n".join(line + (",z" if i == 0 else ",1") for i, line in enumerate(table)))
-        self.assertIn("it is of another model or of other data", self.refused("evaluate", "--data", other))
+        self.assertIn("data must be those of the run", self.refused("evaluate", "--data", other))
         checkpoint = self.place / "checkpoint-6.safetensors"
         whole = checkpoint.read_bytes()
         checkpoint.write_bytes(whole[: len(whole) // 2])

@@ -86,17 +86,20 @@ class LearningTask final : public Task {
 
 }  // namespace
 
+std::unique_ptr<Dataset> open_task_data(const Recipe& recipe,
+                                        const std::filesystem::path& data_folder) {
+  std::unique_ptr<Dataset> data = open_dataset(recipe.data, recipe.seed, data_folder);
+  const double part = recipe.data.validation_fraction;
+  return part > 0 ? validation_dataset(std::move(data), part) : std::move(data);
+}
+
 std::unique_ptr<Task> make_learning_task(const Recipe& recipe,
                                          const std::filesystem::path& data_folder) {
   reuse_large_blocks();
   // Before anything is computed, so that all of it is computed the same way.
   use_one_blas_thread();
   choose_blas_kernel();
-  std::unique_ptr<Dataset> data = open_dataset(recipe.data, recipe.seed, data_folder);
-  if (const double part = recipe.data.validation_fraction; part > 0) {
-    data = validation_dataset(std::move(data), part);
-  }
-  return std::make_unique<LearningTask>(recipe, std::move(data));
+  return std::make_unique<LearningTask>(recipe, open_task_data(recipe, data_folder));
 }
 
 }  // namespace fedep

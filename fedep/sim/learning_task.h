@@ -9,6 +9,10 @@
 
 namespace fedep {
 
+// The recipe's data set; its held-out part is the validation part where the recipe asks for one.
+std::unique_ptr<Dataset> open_task_data(const Recipe& recipe,
+                                        const std::filesystem::path& data_folder);
+
 std::unique_ptr<Task> make_learning_task(const Recipe& recipe,
                                          const std::filesystem::path& data_folder);
 
