@@ -71,6 +71,14 @@ class Recipes(CliTest):
         self.assert_change_refused('name = "exact"', "", "phase.1.inference.name")
         self.assert_change_refused('[phase.inference]\nname = "exact"', "", "fed_ep", "inference")
 
+    def test_fed_pa_without_samples_is_refused(self):
+        self.recipe.write_text('[data]\nname = "synthetic"\n[[phase]]\nalgorithm = "fed_pa"\nrounds = 3\n')
+        self.assert_refused("client.epochs", "greater than mixin_epochs (1)", "but is 1")
+        self.assert_succeeds(self.program.run("check", self.recipe, "--set", "client.epochs=2"))
+        self.assert_succeeds(self.program.run("check", self.recipe, "--set", "phase.0.inference.mixin_epochs=0"))
+        self.recipe.write_text(RECIPE.replace('"fed_avg"', '"fed_pa"'))  # toy: exact samples
+        self.assert_succeeds(self.program.run("check", self.recipe))
+
     def test_an_override_is_named_where_it_is_wrong(self):
         for override, *words in (
             ("seed", "section.key=value"),

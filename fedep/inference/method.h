@@ -32,6 +32,8 @@ std::span<const Method> methods();
 const Method& find_method(std::string_view name);
 // Throws InputError for a setting that makes no sense with the method or the chain's length.
 void check_inference(const InferenceSettings& settings, int chain_epochs);
+// Throws InputError if a chain ends before its first posterior sample: FedPA would then be FedAvg.
+void check_samples(const InferenceSettings& settings, int chain_epochs);
 
 // Runs the chains to their end and makes of them what `algorithm` needs. A client without examples
 // returns where it started; its tilted distribution is the cavity.

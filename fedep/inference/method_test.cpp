@@ -216,6 +216,14 @@ TEST(CheckInference, RefusesMomentsThatDoNotExist) {
   EXPECT_THROW(check_inference(named("laplas"), 1), InputError);
 }
 
+TEST(CheckSamples, RefusesAChainThatEndsBeforeItsFirstSample) {
+  EXPECT_NO_THROW(check_samples({}, 2));
+  EXPECT_THROW(check_samples({}, 1), InputError);
+  InferenceSettings settings;
+  settings.mixin_epochs = 0;
+  EXPECT_NO_THROW(check_samples(settings, 1));
+}
+
 TEST(CheckInference, RefusesMoreDrawsThanAddressesTellApart) {
   InferenceSettings settings = named("ngvi");
   settings.samples = 127;

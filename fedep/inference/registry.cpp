@@ -47,4 +47,11 @@ void check_inference(const InferenceSettings& settings, int chain_epochs) {
   }
 }
 
+void check_samples(const InferenceSettings& settings, int chain_epochs) {
+  if (chain_epochs > settings.mixin_epochs) return;
+  fail("phase.inference", "client.epochs with posterior samples",
+       fmt::format("greater than mixin_epochs ({})", settings.mixin_epochs),
+       fmt::format("{}", chain_epochs));
+}
+
 }  // namespace fedep

@@ -14,6 +14,14 @@
 namespace fedep {
 namespace {
 
+void check_phase(const PhaseSettings& phase, int epochs) {
+  const Algorithm& algorithm = find_algorithm(phase.algorithm);
+  const InferenceSettings inference = phase.inference.value_or(InferenceSettings{});
+  if (algorithm.needs == Needs::samples) check_samples(inference, epochs);
+  // A missing name is refused where phases are planned.
+  if (!algorithm.point_estimate && !inference.name.empty()) check_inference(inference, epochs);
+}
+
 class LearningTask final : public Task {
  public:
   LearningTask(const Recipe& recipe, std::unique_ptr<Dataset> data)
@@ -24,12 +32,7 @@ class LearningTask final : public Task {
         evaluation_(*data_, make_model(recipe.model, data_->info())) {
     for (std::size_t i = 0; i < population_.size(); ++i) index_[population_[i].key] = i;
     check_chain({.client = recipe.client});
-    for (const PhaseSettings& phase : recipe.phases) {
-      const bool is_named = phase.inference && !phase.inference->name.empty();
-      if (is_named && !find_algorithm(phase.algorithm).point_estimate) {
-        check_inference(*phase.inference, recipe.client.epochs);
-      }
-    }
+    for (const PhaseSettings& phase : recipe.phases) check_phase(phase, recipe.client.epochs);
   }
 
   const Population& population() const override { return population_; }
