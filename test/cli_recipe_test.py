@@ -71,6 +71,13 @@ class Recipes(CliTest):
         self.assert_change_refused('name = "exact"', "", "phase.1.inference.name")
         self.assert_change_refused('[phase.inference]\nname = "exact"', "", "fed_ep", "inference")
 
+    def test_a_partition_that_the_data_do_not_read_is_refused(self):
+        self.assert_change_refused("clients = 9", 'clients = 9\npartition = "foo"', "unknown data.partition foo", "iid")
+        self.assert_change_refused("clients = 9", 'clients = 9\npartition = "natura"', "did you mean natural?")
+        self.assert_change_refused("clients = 9", 'clients = 9\npartition = "iid"', "toy must be natural, but is iid")
+        self.assert_change_refused('"toy"', '"synthetic"\npartition = "given"', "synthetic must be natural, but is given")
+        self.assert_change_refused('"toy"', '"eicu"\npartition = "dirichlett"', "did you mean dirichlet?")
+
     def test_fed_pa_without_samples_is_refused(self):
         self.recipe.write_text('[data]\nname = "synthetic"\n[[phase]]\nalgorithm = "fed_pa"\nrounds = 3\n')
         self.assert_refused("client.epochs", "greater than mixin_epochs (1)", "but is 1")

@@ -286,6 +286,13 @@ void check_partition_name(std::string_view name) {
   }
 }
 
+void check_natural_partition(const DataSettings& settings) {
+  check_partition_name(settings.partition);
+  if (settings.partition == "natural") return;
+  throw InputError(fmt::format("data.partition of {} must be natural, but is {}",
+                               shown(settings.name), settings.partition));
+}
+
 Partition draw_partition(const DataSettings& settings, std::span<const std::int32_t> labels,
                          std::span<const std::int32_t> coarse, const PartitionPlan& plan) {
   check_partition_name(settings.partition);

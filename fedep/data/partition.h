@@ -59,6 +59,8 @@ struct PartitionKind {
 std::span<const PartitionKind> partition_kinds();
 // Throws InputError with the nearest name.
 void check_partition_name(std::string_view name);
+// For data whose clients are what they are: throws InputError unless the partition is natural.
+void check_natural_partition(const DataSettings& settings);
 
 // dirichlet, pachinko (needs coarse labels) or iid, as the settings say; data sets know the others.
 Partition draw_partition(const DataSettings& settings, std::span<const std::int32_t> labels,

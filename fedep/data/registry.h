@@ -14,12 +14,20 @@
 
 namespace fedep {
 
+// What data.partition means to a data set.
+enum class PartitionUse {
+  natural,      // nothing else than natural: clients are named by the data, or made up with them
+  partitioned,  // which examples are whose
+  imported,     // nothing any more: a recipe may keep what its data were imported with
+};
+
 struct DatasetRow {
   std::string_view name;
   std::string_view summary;
   // `folder` is where data sets live: data.path is below it.
   std::unique_ptr<Dataset> (*open)(const DataSettings& settings, std::uint64_t seed,
                                    const std::filesystem::path& folder);
+  PartitionUse partition = PartitionUse::natural;
 };
 
 std::span<const DatasetRow> datasets();

@@ -5,6 +5,7 @@
 
 #include <Eigen/Cholesky>
 
+#include "fedep/data/partition.h"
 #include "fedep/data/toy.h"
 #include "fedep/inference/exact.h"
 #include "fedep/message/nearest.h"
@@ -99,6 +100,7 @@ class ToyTask final : public Task {
  public:
   explicit ToyTask(const Recipe& recipe)
       : layout_{{"theta", {recipe.data.dimension}}}, population_(make(recipe)) {
+    check_natural_partition(recipe.data);
     for (const PhaseSettings& phase : recipe.phases) {
       // A missing name is refused where phases are planned, if the algorithm needs one.
       if (phase.inference && !phase.inference->name.empty()) projection_of(phase.inference->name);
