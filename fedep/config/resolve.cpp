@@ -11,6 +11,7 @@ Recipe resolved(Recipe recipe) {
     const Algorithm& algorithm = find_algorithm(phase.algorithm);
     if (!phase.cavity) phase.cavity = algorithm.cavity;
     if (!phase.weight) phase.weight = algorithm.weight;
+    if (!phase.inference && algorithm.needs == Needs::samples) phase.inference.emplace();
   }
   return recipe;
 }

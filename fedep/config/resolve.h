@@ -1,5 +1,6 @@
 // Defaults that depend on other settings, filled in: a phase's cavity and weight from its
-// algorithm, the optimizer of clients' factors from the server's. What is resolved stays as it is:
+// algorithm, FedPA's inference (its rho and mixin_epochs act without a name), the optimizer of
+// clients' factors from the server's. What is resolved stays as it is:
 // resolved(resolved(r)) == resolved(r).
 #pragma once
 

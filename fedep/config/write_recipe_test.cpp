@@ -174,6 +174,17 @@ TEST(Resolved, TakesCavityAndWeightFromTheAlgorithm) {
   }
 }
 
+TEST(Resolved, WritesOutTheInferenceOfAnAlgorithmThatSamples) {
+  for (const Algorithm& algorithm : algorithms()) {
+    Recipe recipe = smallest();
+    recipe.phases[0].algorithm = algorithm.name;
+    const bool samples = algorithm.needs == Needs::samples;
+    EXPECT_EQ(resolved(recipe).phases[0].inference.has_value(), samples) << algorithm.name;
+    EXPECT_EQ(to_toml(recipe).find("mixin_epochs = 1\n") != std::string::npos, samples);
+    EXPECT_EQ(parse_recipe(to_toml(recipe)), resolved(recipe));
+  }
+}
+
 TEST(Resolved, TakesTheFactorsOptimizerFromTheServer) {
   Recipe recipe = smallest();
   recipe.server.optimizer = {.name = "adagrad", .lr = 5.0};
