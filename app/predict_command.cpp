@@ -200,6 +200,10 @@ void predict(const Options& options) {
 PredictedRows predict_file(const fs::path& run_or_checkpoint, const fs::path& file,
                            const fs::path& data_folder, int samples) {
   const SavedPosterior saved = read_posterior(run_or_checkpoint);
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) {
+    throw InputError(fmt::format("predict: {} is missing", file.string()));
+  }
   const Inputs in = read_inputs(saved, file, data_folder);
   const auto model = model_of(saved, in.info);
   PredictedRows rows{.target = in.info.target,

@@ -1,5 +1,7 @@
 #include "fedep/data/data_file.h"
 
+#include <algorithm>
+#include <array>
 #include <fstream>
 #include <memory>
 #include <system_error>
@@ -12,11 +14,19 @@
 namespace fedep {
 namespace fs = std::filesystem;
 
+namespace {
+
+// What `tools/unpack_data` brings. Files of other data sets are the user's own.
+constexpr std::array<std::string_view, 5> kPacked{"cifar100", "eicu", "femnist", "heart_disease",
+                                                  "stackoverflow"};
+
+}  // namespace
+
 std::string missing_data(std::string_view dataset, const fs::path& path) {
+  const bool is_packed = std::ranges::find(kPacked, dataset) != kPacked.end();
   return fmt::format(
-      "{}: {} is missing; `tools/unpack_data` unpacks the data, `fedep data` says what each data "
-      "set needs, --data DIR or $FEDEP_DATA names their folder",
-      dataset, path.string());
+      "{}: {} is missing; {}--data DIR or $FEDEP_DATA names the folder that data.path is in",
+      dataset, path.string(), is_packed ? "`tools/unpack_data` unpacks the data, " : "");
 }
 
 void check_data_exists(std::string_view dataset, const fs::path& path) {

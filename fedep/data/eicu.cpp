@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "fedep/data/data_file.h"
 #include "fedep/message/error.h"
 #include "fedep/message/nearest.h"
 
@@ -25,7 +26,9 @@ DelimitedTable read_table(const std::filesystem::path& folder, const std::string
   std::error_code error;
   const std::filesystem::path plain = folder / (name + ".csv");
   const bool is_plain = std::filesystem::exists(plain, error);
-  return read_delimited(is_plain ? plain : folder / (name + ".csv.gz"), kCsv);
+  const std::filesystem::path file = is_plain ? plain : folder / (name + ".csv.gz");
+  check_data_exists("eicu", file);
+  return read_delimited(file, kCsv);
 }
 
 // Ages above 89 are recorded as "> 89", to protect the oldest.

@@ -120,6 +120,7 @@ TEST(Femnist, AMissingFileSaysHowToGetIt) {
   const std::string message = refusal(folder, {.path = "femnist"});
   EXPECT_NE(message.find("femnist/writers.tsv is missing"), std::string::npos) << message;
   EXPECT_NE(message.find("--data DIR or $FEDEP_DATA"), std::string::npos) << message;
+  EXPECT_NE(message.find("`tools/unpack_data` unpacks"), std::string::npos) << message;
 }
 
 TEST(Femnist, TheRealDataHaveThePublishedCounts) {

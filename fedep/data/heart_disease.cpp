@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "fedep/data/data_file.h"
+
 namespace fedep {
 
 DelimitedTable heart_disease_table(const std::filesystem::path& folder) {
@@ -15,8 +17,9 @@ DelimitedTable heart_disease_table(const std::filesystem::path& folder) {
   DelimitedTable all{.source = folder.string(), .columns = format.columns, .rows = {}};
   all.columns.emplace_back("hospital");
   for (const std::string hospital : {"cleveland", "hungarian", "switzerland", "va"}) {
-    DelimitedTable one =
-        read_delimited(folder / fmt::format("processed.{}.data", hospital), format);
+    const std::filesystem::path file = folder / fmt::format("processed.{}.data", hospital);
+    check_data_exists("heart_disease", file);
+    DelimitedTable one = read_delimited(file, format);
     all.bad_records += one.bad_records;
     for (std::vector<std::string>& row : one.rows) {
       row.push_back(hospital);

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "fedep/data/data_file.h"
 #include "fedep/data/delimited.h"
 #include "fedep/data/holdout.h"
 #include "fedep/data/memory_dataset.h"
@@ -31,6 +32,7 @@ std::size_t either(const DelimitedTable& table, const char* name, const char* ot
 }
 
 Users read_users(const std::filesystem::path& file) {
+  check_data_exists("stackoverflow", file);
   const DelimitedTable table = read_delimited(file, kTsv);
   const std::size_t user = either(table, "user_id", "user");
   const std::size_t tags = table.column("tags");

@@ -195,6 +195,12 @@ TEST(Tabular, LimitsLeaveOutClientsAndExamples) {
   EXPECT_EQ(data->test_size(), 4u);
 }
 
+TEST(Tabular, AMissingFileIsNotSaidToBeUnpacked) {
+  const std::string message =
+      message_of<InputError>([] { open_tabular({.path = "own.csv"}, 1, "/nowhere"); });
+  EXPECT_NE(message.find("/nowhere/own.csv is missing; --data DIR"), std::string::npos) << message;
+}
+
 TEST(Tabular, ABadTableIsRefused) {
   EXPECT_NE(error_of("wards,died,age,unit\nA,yes,1,x\n").find("did you mean wards?"),
             std::string::npos);
