@@ -1,6 +1,7 @@
 #include "fedep/message/nearest.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -25,6 +26,18 @@ bool one_begins_the_other(std::string_view a, std::string_view b) {
   if (n < kShortestBeginning) return false;
   return std::equal(a.begin(), a.begin() + n, b.begin(),
                     [](char x, char y) { return plain(x) == plain(y); });
+}
+
+// The same letters, whatever their case and the dashes between them.
+bool same_letters(std::string_view a, std::string_view b) {
+  const auto letters = [](std::string_view word) {
+    std::string found;
+    for (const char c : word) {
+      if (plain(c) != '_') found += plain(c);
+    }
+    return found;
+  };
+  return letters(a) == letters(b);
 }
 
 bool is_plain_word(std::string_view name) {
@@ -61,16 +74,17 @@ std::optional<std::string_view> nearest(std::string_view word,
                                         std::span<const std::string_view> candidates) {
   if (word.size() > kLongestWord) return std::nullopt;
   std::optional<std::string_view> best;
-  std::size_t best_distance = 0;
+  std::pair<std::size_t, bool> best_rank;
   for (const std::string_view candidate : candidates) {
     const std::size_t distance = edit_distance(word, candidate);
     // One slip in a word of up to five letters, two in up to eight, and so on.
     const std::size_t longer = std::max(word.size(), candidate.size());
     const bool near = distance < longer && distance <= std::max<std::size_t>(1, longer / 3);
     if (!near && !one_begins_the_other(word, candidate)) continue;
-    if (best && distance >= best_distance) continue;
+    const std::pair rank{distance, !same_letters(word, candidate)};
+    if (best && rank >= best_rank) continue;
     best = candidate;
-    best_distance = distance;
+    best_rank = rank;
   }
   return best;
 }

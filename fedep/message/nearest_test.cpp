@@ -57,6 +57,13 @@ TEST(Nearest, FindsTheWordThatWasMeant) {
   EXPECT_EQ(nearest("opt", names), "optimizer");
 }
 
+TEST(Nearest, OfEquallyNearWordsPrefersTheOneWithTheSameLetters) {
+  EXPECT_EQ(nearest("fedsep", Names{"fed_ep", "fed_sep"}), "fed_sep");
+  EXPECT_EQ(nearest("fedsep", Names{"fed_sep", "fed_ep"}), "fed_sep");
+  EXPECT_EQ(nearest("FedSEP", Names{"fed_ep", "fed_sep"}), "fed_sep");
+  EXPECT_EQ(nearest("fed_xep", Names{"fed_ep", "fed_sep"}), "fed_ep");  // the first, as ever
+}
+
 TEST(Nearest, FindsEveryCandidateForItself) {
   for (const auto word : kWords) {
     if (word.empty()) continue;
