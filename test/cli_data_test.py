@@ -29,6 +29,10 @@ class Describe(TablesTest):
         self.assert_succeeds(self.program.run("data", "describe", "synthetic"))
         self.refused(self.program.run("data", "describe", "sinthetic"), "sinthetic", "did you mean synthetic?")
         self.refused(self.program.run("data", "describe", "no.toml"), "no.toml")
+        toy = self.folder / "toy.toml"
+        toy.write_text('[data]\nname = "toy"\n[[phase]]\nalgorithm = "fed_avg"\nrounds = 1\n')
+        for what in ("toy", toy):
+            self.refused(self.program.run("data", "describe", what), "must have examples, but toy has none")
         environment = {k: v for k, v in os.environ.items() if k != "FEDEP_DATA"}
         self.refused(self.program.run("data", "describe", "femnist", env=environment), "femnist", "missing")
         self.refused(self.program.run("data"), "data")
