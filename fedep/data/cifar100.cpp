@@ -132,10 +132,7 @@ class Cifar100 final : public Dataset {
     for (const std::size_t c : limit_clients(train_.clients, settings)) {
       clients_.emplace_back(std::to_string(c), train_.clients[clients_.size()].size());
     }
-    if (clients_.empty()) {
-      throw InputError(fmt::format("{}: some client must have at least {} examples, but none has",
-                                   kName, settings.min_examples));
-    }
+    check_clients_left(kName, clients_.size(), settings);
     for (std::size_t c = 0; c < test_.clients.size(); ++c) {
       test_clients_.push_back(fmt::format("test-{}", c));
       for (const std::uint32_t example : test_.clients[c]) {

@@ -186,10 +186,7 @@ std::unique_ptr<Dataset> make_image_dataset(ImageTask task, const DataSettings& 
   } else {
     partition_anew(task, settings, seed, folder);
   }
-  if (task.train.ids.empty()) {
-    throw InputError(fmt::format("{}: some client must have at least {} examples, but none has",
-                                 task.info.name, settings.min_examples));
-  }
+  check_clients_left(task.info.name, task.train.ids.size(), settings);
   return std::make_unique<ImageDataset>(std::move(task));
 }
 

@@ -325,6 +325,14 @@ std::vector<std::size_t> limit_clients(Partition& partition, const DataSettings&
   return kept;
 }
 
+void check_clients_left(std::string_view dataset, std::size_t clients,
+                        const DataSettings& settings) {
+  if (clients > 0) return;
+  throw InputError(fmt::format(
+      "{}: some client must have at least {} examples (data.min_examples), but none has", dataset,
+      settings.min_examples));
+}
+
 std::size_t test_client_count(std::size_t clients, std::size_t train, std::size_t test) {
   if (test == 0 || train == 0) return 0;
   const double count = double(clients) * double(test) / double(train);

@@ -70,6 +70,10 @@ Partition draw_partition(const DataSettings& settings, std::span<const std::int3
 // (0: no bound). Returns the places in the old partition of the clients that stay.
 std::vector<std::size_t> limit_clients(Partition& partition, const DataSettings& settings);
 
+// Throws InputError if min_examples left no client of the data set.
+void check_clients_left(std::string_view dataset, std::size_t clients,
+                        const DataSettings& settings);
+
 // As many test clients as give each about as many examples as a training client has.
 std::size_t test_client_count(std::size_t clients, std::size_t train, std::size_t test);
 

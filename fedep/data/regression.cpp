@@ -9,6 +9,7 @@
 
 #include "fedep/data/holdout.h"
 #include "fedep/data/memory_dataset.h"
+#include "fedep/data/partition.h"
 #include "fedep/message/check.h"
 #include "fedep/random/stream.h"
 
@@ -61,6 +62,7 @@ std::unique_ptr<Dataset> open_regression(const DataSettings& settings, std::uint
     train_clients.add(id, used);
     if (held > 0) test_clients.add(id, held);
   }
+  check_clients_left("regression", train_clients.ids.size(), settings);
   DatasetInfo info{.name = settings.name,
                    .features = {settings.dimension},
                    .target = TargetKind::real,

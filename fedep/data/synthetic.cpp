@@ -10,6 +10,7 @@
 
 #include "fedep/data/holdout.h"
 #include "fedep/data/memory_dataset.h"
+#include "fedep/data/partition.h"
 #include "fedep/message/check.h"
 
 namespace fedep {
@@ -107,6 +108,7 @@ std::unique_ptr<Dataset> open_synthetic(const DataSettings& settings, std::uint6
     train_clients.add(id, used);
     if (held > 0) test_clients.add(id, held);
   }
+  check_clients_left("synthetic", train_clients.ids.size(), settings);
   DatasetInfo info{.name = settings.name,
                    .features = {settings.dimension},
                    .target = TargetKind::label,

@@ -10,6 +10,7 @@
 
 #include "fedep/data/holdout.h"
 #include "fedep/data/memory_dataset.h"
+#include "fedep/data/partition.h"
 #include "fedep/data/table_features.h"
 #include "fedep/data/table_record.h"
 #include "fedep/data/table_scale.h"
@@ -155,9 +156,10 @@ std::vector<std::string> classes(const DelimitedTable& table, const TableSpec& s
     }
   }
   if (values.size() < 2) {
-    throw InputError(fmt::format("{}: column {} must have at least two labels, but has {}",
-                                 table.source, shown(spec.label_column),
-                                 values.empty() ? "none" : "only " + shown(*values.begin())));
+    throw InputError(
+        fmt::format("{}: column {} must have at least two labels, but {}", table.source,
+                    shown(spec.label_column),
+                    values.empty() ? "has none" : "all are " + shown(*values.begin())));
   }
   return {values.begin(), values.end()};
 }
@@ -182,6 +184,9 @@ std::unique_ptr<Dataset> tabular_dataset(const DelimitedTable& table, const Tabl
   std::erase_if(clients.tables, [&](const ClientTable& client) {
     return int(client.records.size()) < settings.min_examples;
   });
+  if (settings.min_examples > 0) {
+    check_clients_left(table.source, clients.tables.size(), settings);
+  }
   std::vector<ClientReport> reports;
   for (ClientTable& client : clients.tables) {
     hold_out(client, spec, settings);

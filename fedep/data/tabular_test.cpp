@@ -195,6 +195,13 @@ TEST(Tabular, LimitsLeaveOutClientsAndExamples) {
   EXPECT_EQ(data->test_size(), 4u);
 }
 
+TEST(Tabular, ThatNoClientHasEnoughRowsIsSaid) {
+  EXPECT_EQ(
+      message_of<InputError>(
+          [] { tabular_dataset(table_of(wards()), kSpec, {.min_examples = 11}); }),
+      "test.csv: some client must have at least 11 examples (data.min_examples), but none has");
+}
+
 TEST(Tabular, AMissingFileIsNotSaidToBeUnpacked) {
   const std::string message =
       message_of<InputError>([] { open_tabular({.path = "own.csv"}, 1, "/nowhere"); });
@@ -204,8 +211,9 @@ TEST(Tabular, AMissingFileIsNotSaidToBeUnpacked) {
 TEST(Tabular, ABadTableIsRefused) {
   EXPECT_NE(error_of("wards,died,age,unit\nA,yes,1,x\n").find("did you mean wards?"),
             std::string::npos);
-  EXPECT_NE(error_of("ward,died,age,unit\nA,yes,1,x\nB,yes,2,x\n").find("two labels"),
-            std::string::npos);
+  EXPECT_NE(
+      error_of("ward,died,age,unit\nA,yes,1,x\nB,yes,2,x\n").find("two labels, but all are 1"),
+      std::string::npos);
   EXPECT_NE(error_of("ward,died,age,unit\nA,yes,1,x\nB,,2,x\nB,,2,x\n").find("2 of 3"),
             std::string::npos);
   EXPECT_NE(error_of("ward,died,age,unit\n").find("clients"), std::string::npos);
