@@ -13,6 +13,7 @@ namespace {
 
 constexpr double kSecondsBetweenLines = 5;
 constexpr int kBarWidth = 24;
+constexpr double kMuchLoss = 10;  // times the first round's
 
 std::string metrics_text(const Metrics& metrics) {
   std::string text;
@@ -42,7 +43,8 @@ void Progress::close() {
 
 void Progress::show(const RoundReport& report) {
   if (first_round_ < 0) first_round_ = report.round;
-  if (report.numbers.outside_grid > 0) warn(report);
+  if (report.numbers.outside_grid > 0) warn_of_refusals(report);
+  if (report.numbers.steps > 0) warn_of_loss(report);
   steps_ += report.numbers.steps;
   if (!report.metrics.empty()) metrics_ = report.metrics;
   const double elapsed =
@@ -55,13 +57,27 @@ void Progress::show(const RoundReport& report) {
   }
 }
 
-void Progress::warn(const RoundReport& report) {
-  if (std::exchange(warned_, true)) return;
+void Progress::warn_of_refusals(const RoundReport& report) {
+  if (std::exchange(warned_of_refusals_, true)) return;
   close();
   fmt::print(stderr,
              "round {}: answers of {} of {} clients refused: they are not finite, or far larger "
              "than answers were. Clients whose steps diverge do that: docs/stability.md\n",
              report.round + 1, report.numbers.outside_grid, report.numbers.asked);
+}
+
+// Clients that diverge slowly send answers that are finite, and taken.
+void Progress::warn_of_loss(const RoundReport& report) {
+  const double loss = report.numbers.loss_sum / double(report.numbers.steps);
+  if (first_loss_ == 0) first_loss_ = loss;
+  if (loss <= kMuchLoss * first_loss_ || std::isnan(loss) || std::exchange(warned_of_loss_, true)) {
+    return;
+  }
+  close();
+  fmt::print(stderr,
+             "round {}: clients' training loss is {:.4g}, and was {:.4g} in the first round: their "
+             "steps diverge: docs/stability.md\n",
+             report.round + 1, loss, first_loss_);
 }
 
 void Progress::show_bar(const RoundReport& report, double elapsed) {

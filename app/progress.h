@@ -21,11 +21,13 @@ class Progress {
  private:
   void show_bar(const RoundReport& report, double elapsed);
   void show_line(const RoundReport& report, double elapsed);
-  void warn(const RoundReport& report);
+  void warn_of_refusals(const RoundReport& report);
+  void warn_of_loss(const RoundReport& report);
 
   bool on_terminal_;
   bool bar_is_open_ = false;
-  bool warned_ = false;
+  bool warned_of_refusals_ = false, warned_of_loss_ = false;
+  double first_loss_ = 0;  // mean training loss of the first round shown that had steps
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   double last_line_ = -1e9;        // seconds since start
   std::int64_t first_round_ = -1;  // the first one shown; a resumed run does not begin at 0

@@ -84,6 +84,28 @@ class RunDirectories(CliTest):
             done = self.assert_succeeds(self.run_recipe("--resume", "--set", "phase.1.rounds=3", out=out))
             told(done.stderr, r"refused in 3 of 4 rounds\n")
 
+    def test_clients_that_diverge_slowly_are_told_by_their_loss(self):
+        """NGVI whose precisions grow past what steps bear, but for some time not past what a grid takes."""
+        self.recipe.write_text("""
+            [data]
+            name = "synthetic"
+            [client]
+            epochs = 5
+            batch = 10
+            optimizer = { name = "sgd", lr = 0.05, momentum = 0.5 }
+            [[phase]]
+            algorithm = "fed_avg"
+            rounds = 2
+            [[phase]]
+            algorithm = "fed_ep"
+            rounds = 30
+            inference = { name = "ngvi", alpha = 0.02, scale = 100, epochs = 1 }""")
+        for scale, diverges in ((1, False), (1000, True)):
+            out = self.folder / f"run-{scale}"
+            done = self.assert_succeeds(self.run_recipe("--set", f"phase.1.inference.scale={scale}", out=out))
+            told = self.assertRegex if diverges else self.assertNotRegex
+            told(done.stderr, r"round \d+: clients' training loss is \S+, and was \S+ in the first round")
+
     def write_table(self, *more):
         rows = [f"{'ABC'[i % 3]},{'yes' if i % 4 else 'no'},{i * 7 % 50},{i % 11}" for i in range(90)]
         (self.folder / "wards.csv").write_text("\n".join(["ward,died,age,stay", *rows, *more]) + "\n")
