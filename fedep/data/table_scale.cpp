@@ -3,17 +3,29 @@
 #include <cmath>
 
 #include "fedep/message/check.h"
+#include "fedep/message/error.h"
 
 namespace fedep {
 namespace {
 
+double mean_of(const ColumnSums& sums) { return sums.count > 0 ? sums.sum / sums.count : 0.0; }
+
 ColumnScale scale_of(const ColumnSums& sums) {
-  if (sums.count == 0) return {};
-  const double mean = sums.sum / sums.count;
-  const double variance = sums.squares / sums.count - mean * mean;
+  const double mean = mean_of(sums);
+  const double variance = sums.count > 0 ? sums.squares / sums.count : 0.0;
+  if (!std::isfinite(mean) || !std::isfinite(variance)) {
+    throw InputError("a column's numbers must have a variance, but are too large for one");
+  }
   // What rounding leaves of a column that does not vary.
-  const double noise = 1e-12 * sums.squares / sums.count;
+  const double noise = 1e-26 * mean * mean;
   return {mean, variance > noise ? std::sqrt(variance) : 1.0};
+}
+
+// Of the rows of both.
+ColumnSums pooled(const ColumnSums& a, const ColumnSums& b) {
+  if (a.count == 0 || b.count == 0) return a.count == 0 ? b : a;
+  const double gap = mean_of(a) - mean_of(b), count = a.count + b.count;
+  return {count, a.sum + b.sum, a.squares + b.squares + gap * gap * (a.count * b.count / count)};
 }
 
 CategoryScale scale_of(const std::map<std::string, std::size_t>& values) {
@@ -29,8 +41,8 @@ CategoryScale scale_of(const std::map<std::string, std::size_t>& values) {
   }
   for (const auto& [value, rows] : values) {
     if (value == out.baseline) continue;
-    // An indicator is its own square.
-    out.others.emplace_back(value, scale_of({known, double(rows), double(rows)}));
+    const double mean = double(rows) / known;  // of an indicator, which is its own square
+    out.others.emplace_back(value, scale_of({known, double(rows), known * mean * (1 - mean)}));
   }
   return out;
 }
@@ -54,39 +66,42 @@ ClientReport report(std::span<const TableRow> rows) {
       if (std::isnan(value)) continue;
       out.numbers[j].count += 1;
       out.numbers[j].sum += value;
-      out.numbers[j].squares += value * value;
     }
     for (std::size_t j = 0; j < row.categories.size(); ++j) {
       if (!row.categories[j].empty()) ++out.categories[j][row.categories[j]];
+    }
+  }
+  for (std::size_t j = 0; j < out.numbers.size(); ++j) {
+    const double mean = mean_of(out.numbers[j]);
+    for (const TableRow& row : rows) {
+      const double gap = row.numbers[j] - mean;
+      if (!std::isnan(gap)) out.numbers[j].squares += gap * gap;
     }
   }
   return out;
 }
 
 TableScale pooled_scale(std::span<const ClientReport> reports) {
-  ClientReport pooled;
+  ClientReport all;
   for (const ClientReport& client : reports) {
     const bool empty = client.numbers.empty() && client.categories.empty();
     if (empty) continue;
-    if (pooled.numbers.empty() && pooled.categories.empty()) {
-      pooled = client;
+    if (all.numbers.empty() && all.categories.empty()) {
+      all = client;
       continue;
     }
-    check_same_size("pooled_scale", "numbers", pooled.numbers.size(), client.numbers.size());
-    check_same_size("pooled_scale", "categories", pooled.categories.size(),
-                    client.categories.size());
+    check_same_size("pooled_scale", "numbers", all.numbers.size(), client.numbers.size());
+    check_same_size("pooled_scale", "categories", all.categories.size(), client.categories.size());
     for (std::size_t j = 0; j < client.numbers.size(); ++j) {
-      pooled.numbers[j].count += client.numbers[j].count;
-      pooled.numbers[j].sum += client.numbers[j].sum;
-      pooled.numbers[j].squares += client.numbers[j].squares;
+      all.numbers[j] = pooled(all.numbers[j], client.numbers[j]);
     }
     for (std::size_t j = 0; j < client.categories.size(); ++j) {
-      for (const auto& [value, rows] : client.categories[j]) pooled.categories[j][value] += rows;
+      for (const auto& [value, rows] : client.categories[j]) all.categories[j][value] += rows;
     }
   }
   TableScale scale;
-  for (const ColumnSums& sums : pooled.numbers) scale.numbers.push_back(scale_of(sums));
-  for (const auto& values : pooled.categories) scale.categories.push_back(scale_of(values));
+  for (const ColumnSums& sums : all.numbers) scale.numbers.push_back(scale_of(sums));
+  for (const auto& values : all.categories) scale.categories.push_back(scale_of(values));
   return scale;
 }
 

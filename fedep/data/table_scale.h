@@ -33,7 +33,7 @@ struct TableRow {
 struct ColumnSums {
   double count = 0;  // of values that are not missing
   double sum = 0;
-  double squares = 0;
+  double squares = 0;  // of distances from the client's own mean, which keeps their digits
 
   bool operator==(const ColumnSums&) const = default;
 };
@@ -69,8 +69,9 @@ struct TableScale {
 // Throws InputError if rows differ in their numbers of columns.
 ClientReport report(std::span<const TableRow> rows);
 
-// Mean Σ sum / Σ count, variance Σ squares / Σ count - mean²: the pooled rows', were they pooled.
-// Does not depend on the order of the reports beyond rounding.
+// Mean Σ sum / Σ count, variance Σ (squares + count (own mean - mean)²) / Σ count: the pooled rows',
+// were they pooled. Does not depend on the order of the reports beyond rounding. Throws InputError
+// if a variance is beyond a double.
 TableScale pooled_scale(std::span<const ClientReport> reports);
 
 // Appends a row's scaled features: numbers, then each category's columns in order.

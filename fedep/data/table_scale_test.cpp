@@ -125,6 +125,23 @@ TEST(TableScale, CategoriesAreTheUnionAndTheMostFrequentIsTheBaseline) {
   EXPECT_EQ(encoded("never reported"), (std::vector<float>{0, 0}));
 }
 
+// Seconds since 1970 within half an hour, in two hospitals.
+TEST(TableScale, AColumnThatVariesLittleAroundALargeMeanKeepsItsDigits) {
+  Table a, b;
+  double squares = 0;
+  for (int i = 0; i < 100; ++i) {
+    (i % 3 ? a : b).push_back({{1.7e9 + 18.0 * i}, {}});
+    squares += std::pow(18.0 * (i - 49.5), 2);
+  }
+  const TableScale scale = pooled_scale(std::vector{report(a), report(b)});
+  EXPECT_NEAR(scale.numbers[0].mean, 1.7e9 + 18.0 * 49.5, 1e-6);
+  EXPECT_NEAR(scale.numbers[0].deviation, std::sqrt(squares / 100), 1e-6);
+}
+
+TEST(TableScale, NumbersWithoutAVarianceAreRefused) {
+  EXPECT_THROW(pooled_scale(std::vector{report(Table{{{1e200}, {}}, {{-1e200}, {}}})}), InputError);
+}
+
 TEST(TableScale, AColumnThatDoesNotVaryOrIsNeverThereBecomesZero) {
   const Table rows = {{{2015.1, kMissing}, {}}, {{2015.1, kMissing}, {}}, {{2015.1, kMissing}, {}}};
   const TableScale scale = pooled_scale(std::vector{report(rows)});
