@@ -17,6 +17,7 @@
 #include "app/evaluation_file.h"
 #include "app/interrupt.h"
 #include "app/progress.h"
+#include "app/run_lock.h"
 #include "app/run_warnings.h"
 #include "app/table_metrics.h"
 #include "app/version.h"
@@ -152,9 +153,14 @@ RunResult run_recipe(const Recipe& recipe, const RunRecipeOptions& options) {
   if (on_gpu) check_cuda_run(recipe, *task);  // before there is a directory that holds a run
   const std::uint64_t data = task->data() != nullptr ? fingerprint(*task->data()) : 0;
   const std::string data_text = fmt::format("{:016x}", data);
-  if (options.resume) check_same_data(options.out / "log.jsonl", data_text);
+  std::optional<RunLock> lock;
+  if (options.resume) {
+    lock.emplace(options.out);
+    check_same_data(options.out / "log.jsonl", data_text);
+  }
   const RunDirectory directory = options.resume ? RunDirectory::reopen(options.out, recipe)
                                                 : RunDirectory::create(options.out, recipe);
+  if (!lock) lock.emplace(options.out);
   if (const std::string features = task->features(); !features.empty()) {
     replace_file(directory.path() / "features.json", std::as_bytes(std::span(features)));
   }

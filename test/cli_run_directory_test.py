@@ -7,6 +7,7 @@ found and named, and nothing is touched.
 
 import shutil
 import sys
+import time
 import unittest
 
 from cli import CliTest
@@ -139,6 +140,19 @@ class RunDirectories(CliTest):
         few = ("--set", "client.batch=1000", "--set", "client.remainder=drop")
         done = self.assert_succeeds(self.program.run("check", self.recipe, *data, *few))
         self.assertIn("no client has the 1000 examples of a batch", done.stderr)
+
+    def test_two_processes_do_not_play_one_run(self):
+        long = ("--set", "phase.1.rounds=1000000")
+        first = self.program.start("run", self.recipe, "--out", self.out, *long)
+        try:
+            deadline = time.monotonic() + 60
+            while not (self.out / "log.jsonl").exists() and time.monotonic() < deadline:
+                time.sleep(0.01)
+            self.assert_one_line(self.run_recipe("--resume", *long), 2, "another process plays it")
+        finally:
+            first.kill()
+            first.communicate()
+        self.assert_succeeds(self.run_recipe("--resume", "--set", "phase.1.rounds=3000"))
 
     def test_other_data_do_not_resume_a_run(self):
         data = self.write_table()
