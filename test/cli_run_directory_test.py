@@ -185,9 +185,15 @@ class RunDirectories(CliTest):
 
     def test_another_recipe_does_not_resume_a_run(self):
         self.half_run()
-        for change in ("seed=8", "server.optimizer.lr=0.25", "data.clients=10", "phase.0.rounds=5", "phase.1.clip=1"):
+        for change, told in (
+            ("seed=8", "differs: seed = 7 there, and now seed = 8"),
+            ("server.optimizer.lr=0.25", "[server.optimizer] lr = 0.5 there, and now [server.optimizer] lr = 0.25"),
+            ("data.clients=10", "[data] clients = 9 there, and now [data] clients = 10"),
+            ("phase.0.rounds=5", "[[phase]] rounds = 4 there, and now [[phase]] rounds = 5"),
+            ("phase.1.clip=1", "[[phase]] clip = 0.0 there, and now [[phase]] clip = 1.0"),
+        ):
             with self.subTest(change=change):
-                self.assert_untouched(self.run_recipe(*self.resume, "--set", change), 2, self.out, "differs")
+                self.assert_untouched(self.run_recipe(*self.resume, "--set", change), 2, self.out, told)
         self.assert_untouched(self.run_recipe(*self.resume, "--rounds", 6), 2, self.out, "at most 6 rounds", "7")
 
     def test_a_damaged_recipe_does_not_resume(self):
@@ -221,6 +227,10 @@ class RunDirectories(CliTest):
         self.half_run()
         name = "checkpoint-7.safetensors"
         content = self.check_damage(name, lambda size: [*range(0, 64, 5), *range(64, size, 61), size - 1])
+        (self.out / name).write_bytes(content[:100])
+        self.before = state(self.out)
+        told = "without this file the run goes on from round 6"
+        self.assert_untouched(self.run_recipe(*self.resume), 2, name, told)
         (self.out / name).write_bytes(content)
         self.assert_succeeds(self.run_recipe(*self.resume))
         self.assertEqual(contents(self.out)[0], contents(self.expected_out)[0])

@@ -60,7 +60,7 @@ class Keeper {
         parts_.directory->remove_checkpoint(round);
         continue;
       }
-      Checkpoint checkpoint = read_checkpoint(parts_.directory->checkpoint(round), parts_.layout);
+      Checkpoint checkpoint = read_one(round);
       manifests_.insert_or_assign(round, std::move(checkpoint.sites));
       latest = std::move(checkpoint.state);
     }
@@ -74,6 +74,16 @@ class Keeper {
   std::int64_t goes_on_from() const { return std::max<std::int64_t>(0, anchor()); }
 
  private:
+  Checkpoint read_one(std::int64_t round) const {
+    try {
+      return read_checkpoint(parts_.directory->checkpoint(round), parts_.layout);
+    } catch (const InputError& error) {
+      if (manifests_.empty()) throw;
+      throw InputError(fmt::format("{}; without this file the run goes on from round {}",
+                                   error.what(), manifests_.rbegin()->first));
+    }
+  }
+
   bool can_go_on_from(std::int64_t round) const {
     if (parts_.recipe.checkpoint.factors || round == parts_.phases.back().end_round()) return true;
     const Phase& phase = parts_.phases[std::size_t(phase_of(parts_.phases, round))];

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
+#include <sstream>
+#include <string>
 #include <utility>
 
 #include "fedep/config/read_recipe.h"
@@ -35,6 +38,39 @@ bool one_continues_the_other(Recipe a, Recipe b) {
   a.evaluate = b.evaluate;
   a.checkpoint = b.checkpoint;
   return a == b;
+}
+
+std::vector<std::string> lines_of(const Recipe& recipe) {
+  std::vector<std::string> lines;
+  std::istringstream text(to_toml(recipe));
+  std::string section;
+  for (std::string line; std::getline(text, line);) {
+    if (line.starts_with('[')) {
+      section = line + " ";
+    } else if (!line.empty()) {
+      lines.push_back(section + line);
+    }
+  }
+  return lines;
+}
+
+// "[client] epochs = 5 there, and now [client] epochs = 3". The last phase may get more rounds, so
+// its number counts only if nothing else differs.
+std::string first_difference(const Recipe& there, Recipe now) {
+  now.evaluate = there.evaluate;
+  now.checkpoint = there.checkpoint;
+  const std::vector<std::string> a = lines_of(there);
+  const auto difference = [&](const Recipe& other) -> std::optional<std::string> {
+    const std::vector<std::string> b = lines_of(other);
+    const auto [in_a, in_b] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+    if (in_a == a.end() && in_b == b.end()) return std::nullopt;
+    return fmt::format("{} there, and now {}", in_a == a.end() ? "nothing more" : *in_a,
+                       in_b == b.end() ? "nothing more" : *in_b);
+  };
+  Recipe extended = now;
+  const std::size_t last = std::min(there.phases.size(), now.phases.size()) - 1;
+  extended.phases[last].rounds = there.phases[last].rounds;
+  return difference(extended).value_or(difference(now).value_or("rounds"));
 }
 
 // Whether the log says that all of these rounds were played.
@@ -77,10 +113,8 @@ RunDirectory RunDirectory::reopen(const std::filesystem::path& path, const Recip
   }
   const Recipe there = read_recipe(recipe_path(path));
   if (!one_continues_the_other(there, recipe)) {
-    throw InputError(
-        fmt::format("{}: recipe to resume must be the run's own, but differs; compare {} with "
-                    "`fedep check`",
-                    path.string(), recipe_path(path).string()));
+    throw InputError(fmt::format("{}: recipe to resume must be the run's own, but differs: {}",
+                                 path.string(), first_difference(there, recipe)));
   }
   const RunDirectory run(path);
   const std::vector<std::int64_t> played = run.checkpoints();
