@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""The recipe for a table of one's own in docs/hospitals.md, on six hospitals' made-up rows: what `fedep coefficients`
+prints is near the posterior of the pooled rows, in Laplace's approximation, whose deviations are 1/sqrt(H_jj).
+
+    own_table_test.py PROGRAM
+"""
+
+import csv
+import json
+import math
+import random
+import re
+import sys
+import unittest
+from pathlib import Path
+
+from program import FolderTest, Program
+
+PROGRAM = None
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+HOSPITALS = {"north": 150, "south": 150, "east": 120, "west": 100, "lake": 60, "hill": 20}
+
+
+def own_table_recipe():
+    return re.search(r"```toml own_table.toml\n(.*?)```", (DOCS / "hospitals.md").read_text(), re.S).group(1)
+
+
+def stays():
+    draw = random.Random(5)
+    for hospital, rows in HOSPITALS.items():
+        for _ in range(rows):
+            age, lactate = draw.gauss(60, 15), draw.gauss(2, 0.7)
+            unit, sex = draw.choice(["icu", "ward", "ward"]), draw.choice("fm")
+            score = (age - 60) / 20 + (lactate - 2) - 0.5 + (0.8 if unit == "icu" else 0)
+            died = draw.random() < 1 / (1 + math.exp(-score))
+            yield hospital, "yes" if died else "no", f"{age:.1f}", f"{lactate:.2f}", unit, sex
+
+
+def solve(a, b):
+    """x with a x = b, by elimination."""
+    rows = [[*row, value] for row, value in zip(a, b)]
+    for i in range(len(rows)):
+        pivot = max(range(i, len(rows)), key=lambda r: abs(rows[r][i]))
+        rows[i], rows[pivot] = rows[pivot], rows[i]
+        rows[i] = [value / rows[i][i] for value in rows[i]]
+        for r in range(len(rows)):
+            if r != i:
+                rows[r] = [x - rows[r][i] * y for x, y in zip(rows[r], rows[i])]
+    return [row[-1] for row in rows]
+
+
+def pooled_posterior(rows):
+    """Mode under N(0, 1), and 1/sqrt of the negative log-posterior's second derivatives there."""
+    columns = []
+    for values in (
+        [float(row[2]) for row in rows],
+        [float(row[3]) for row in rows],
+        [float(row[4] == "icu") for row in rows],
+        [float(row[5] == ("m" if sum(row[5] == "m" for row in rows) * 2 < len(rows) else "f")) for row in rows],
+    ):
+        mean = sum(values) / len(values)
+        deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / len(values))
+        columns.append([(value - mean) / deviation for value in values])
+    examples = [[*features, 1.0] for features in zip(*columns)]
+    labels = [row[1] == "yes" for row in rows]
+    n = len(examples[0])
+    weights = [0.0] * n
+    for _ in range(20):
+        gradient, hessian = [-w for w in weights], [[float(i == j) for j in range(n)] for i in range(n)]
+        for x, y in zip(examples, labels):
+            p = 1 / (1 + math.exp(-sum(w * value for w, value in zip(weights, x))))
+            for i in range(n):
+                gradient[i] += (y - p) * x[i]
+                for j in range(n):
+                    hessian[i][j] += p * (1 - p) * x[i] * x[j]
+        weights = [w + step for w, step in zip(weights, solve(hessian, gradient))]
+    return weights, [1 / math.sqrt(hessian[i][i]) for i in range(n)]
+
+
+class OwnTable(FolderTest):
+    def test_has_the_posterior_of_the_pooled_rows(self):
+        rows = list(stays())
+        with open(self.folder / "stays.csv", "w", newline="") as file:
+            csv.writer(file).writerows([("hospital", "died", "age", "lactate", "unit", "sex"), *rows])
+        (self.folder / "own_table.toml").write_text(own_table_recipe())
+        options = ("--data", ".", "--set", "data.test_fraction=0")  # so that all rows train
+        done = self.assert_succeeds(PROGRAM.run("check", "own_table.toml", *options, cwd=self.folder))
+        self.assertNotIn("diverge", done.stderr)
+        done = self.assert_succeeds(PROGRAM.run("run", "own_table.toml", *options, "--out", "run", cwd=self.folder))
+        self.assertNotIn("refused", done.stderr)
+        done = self.assert_succeeds(PROGRAM.run("coefficients", "run", "--json", cwd=self.folder))
+        found = json.loads(done.stdout)["coefficients"]
+        self.assertEqual([c["name"].split(" vs ")[0][:7] for c in found][:2], ["age", "lactate"])
+        for coefficient, mean, deviation in zip(found, *pooled_posterior(rows), strict=True):
+            with self.subTest(coefficient=coefficient["name"]):
+                self.assertLess(abs(coefficient["mean"] - mean) / deviation, 0.25)
+                self.assertLess(abs(coefficient["sd"] / deviation - 1), 0.1)
+
+
+if __name__ == "__main__":
+    PROGRAM = Program(sys.argv[1])
+    unittest.main(argv=sys.argv[:1])
