@@ -4,6 +4,7 @@
 #include "fedep/data/table_features.h"
 #include "fedep/data/validation.h"
 #include "fedep/inference/method.h"
+#include "fedep/message/error.h"
 #include "fedep/model/blas.h"
 #include "fedep/model/registry.h"
 #include "fedep/sim/chain.h"
@@ -14,10 +15,16 @@
 namespace fedep {
 namespace {
 
-void check_phase(const PhaseSettings& phase, int epochs) {
+void check_phase(const PhaseSettings& phase, int epochs, TargetKind target) {
   const Algorithm& algorithm = find_algorithm(phase.algorithm);
   const InferenceSettings inference = phase.inference.value_or(InferenceSettings{});
   if (algorithm.needs == Needs::samples) check_samples(inference, epochs);
+  const bool several_outputs = target == TargetKind::label || target == TargetKind::tags;
+  if (inference.label_sampler == LabelSampler::softmax_index && !several_outputs) {
+    throw InputError(
+        "phase.inference.label_sampler must be model where there are no classes or tags, but is "
+        "softmax_index");
+  }
   // A missing name is refused where phases are planned.
   if (!algorithm.point_estimate && !inference.name.empty()) check_inference(inference, epochs);
 }
@@ -32,7 +39,9 @@ class LearningTask final : public Task {
         evaluation_(*data_, make_model(recipe.model, data_->info())) {
     for (std::size_t i = 0; i < population_.size(); ++i) index_[population_[i].key] = i;
     check_chain({.client = recipe.client});
-    for (const PhaseSettings& phase : recipe.phases) check_phase(phase, recipe.client.epochs);
+    for (const PhaseSettings& phase : recipe.phases) {
+      check_phase(phase, recipe.client.epochs, data_->info().target);
+    }
   }
 
   const Population& population() const override { return population_; }
