@@ -225,7 +225,7 @@ std::unique_ptr<Dataset> tabular_dataset(const DelimitedTable& table, const Tabl
       append_target(record.label, spec.target, info.output_names, to);
       ++to.size;
     }
-    train_clients.add(client.id, train.size - train_before);
+    if (train.size > train_before) train_clients.add(client.id, train.size - train_before);
     if (test.size > test_before) test_clients.add(client.id, test.size - test_before);
   }
   features.far = far_from(test.size > 0 ? test : train);

@@ -127,6 +127,21 @@ TEST(Tabular, AThirdLabelIsRefusedUnlessTheSpecSaysWhatItMeans) {
   EXPECT_EQ(tabular_dataset(table_of(three), kSpec, {})->info().skipped_records, 1u);
 }
 
+// Trained in all hospitals but one, and scored there.
+TEST(Tabular, AClientWithTestRowsAloneIsOnlyScored) {
+  std::string text = "ward,died,age,unit,part\n";
+  for (int i = 0; i < 6; ++i) {
+    text += "A," + std::string(i % 2 ? "yes" : "no") + "," + std::to_string(i) + ",ICU,train\n";
+    text += "B," + std::string(i % 2 ? "yes" : "no") + "," + std::to_string(i) + ",ICU,test\n";
+  }
+  TableSpec spec = kSpec;
+  spec.test_column = "part";
+  const auto data = tabular_dataset(table_of(text), spec, {});
+  ASSERT_EQ(data->clients().size(), 1u);
+  EXPECT_EQ(data->clients()[0], std::pair(std::string("A"), std::size_t(6)));
+  EXPECT_EQ(data->test_size(), 6u);
+}
+
 TEST(Tabular, CodesThatLookLikeNumbersStayApart) {
   const DelimitedTable table = table_of("ward,died,age,unit\nA,yes,1,3\n");
   const RecordParser parser(table, kSpec);
