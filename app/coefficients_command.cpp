@@ -46,13 +46,8 @@ std::vector<std::string> notes_of(const SavedPosterior& saved) {
   const std::filesystem::path log = saved.file.parent_path() / "log.jsonl";
   std::error_code ignored;
   if (!std::filesystem::exists(log, ignored)) return notes;
-  const RunSummary summary = summary_of(read_log(log));
-  if (summary.refused_rounds > 0) {
-    notes.push_back(
-        fmt::format("clients' answers were refused in {} of {} rounds: "
-                    "docs/stability.md",
-                    summary.refused_rounds, summary.rounds));
-  }
+  const std::string refusals = refusals_text(summary_of(read_log(log)));
+  if (!refusals.empty()) notes.push_back(refusals + ": docs/stability.md");
   return notes;
 }
 

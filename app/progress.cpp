@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kSecondsBetweenLines = 5;
 constexpr int kBarWidth = 24;
-constexpr double kMuchLoss = 10;  // times the first round's
+constexpr double kMuchLoss = 10;  // times that of the first round shown
 
 std::string metrics_text(const Metrics& metrics) {
   std::string text;
@@ -69,15 +69,18 @@ void Progress::warn_of_refusals(const RoundReport& report) {
 // Clients that diverge slowly send answers that are finite, and taken.
 void Progress::warn_of_loss(const RoundReport& report) {
   const double loss = report.numbers.loss_sum / double(report.numbers.steps);
-  if (first_loss_ == 0) first_loss_ = loss;
+  if (first_loss_ == 0) {
+    first_loss_ = loss;
+    first_loss_round_ = report.round;
+  }
   if (loss <= kMuchLoss * first_loss_ || std::isnan(loss) || std::exchange(warned_of_loss_, true)) {
     return;
   }
   close();
   fmt::print(stderr,
-             "round {}: clients' training loss is {:.4g}, and was {:.4g} in the first round: their "
-             "steps diverge: docs/stability.md\n",
-             report.round + 1, loss, first_loss_);
+             "round {}: clients' training loss is {:.4g}, and was {:.4g} in round {}: their steps "
+             "diverge: docs/stability.md\n",
+             report.round + 1, loss, first_loss_, first_loss_round_ + 1);
 }
 
 void Progress::show_bar(const RoundReport& report, double elapsed) {

@@ -27,7 +27,8 @@ class Progress {
   bool on_terminal_;
   bool bar_is_open_ = false;
   bool warned_of_refusals_ = false, warned_of_loss_ = false;
-  double first_loss_ = 0;  // mean training loss of the first round shown that had steps
+  double first_loss_ = 0;  // mean training loss of the first round shown that had steps,
+  std::int64_t first_loss_round_ = 0;  // which is this one
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   double last_line_ = -1e9;        // seconds since start
   std::int64_t first_round_ = -1;  // the first one shown; a resumed run does not begin at 0

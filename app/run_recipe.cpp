@@ -118,14 +118,6 @@ void write_last_evaluation(const RunDirectory& directory, std::int64_t round,
   write_evaluation(directory.path() / kEvaluation, evaluation_json(round, reliability));
 }
 
-// Over all starts of the run.
-void warn_of_refusals(const std::filesystem::path& log) {
-  const RunSummary all = summary_of(read_log(log));
-  if (all.refused_rounds == 0) return;
-  fmt::print(stderr, "clients' answers were refused in {} of {} rounds\n", all.refused_rounds,
-             all.rounds);
-}
-
 }  // namespace
 
 void check_run(const Recipe& recipe, const Task& task) {
@@ -226,7 +218,8 @@ RunResult run_recipe(const Recipe& recipe, const RunRecipeOptions& options) {
       play_run({recipe, phases, task->population(), task->layout(), *executor, sites, &directory},
                task->initial_weights(), header, hooks, resume);
   progress.close();
-  warn_of_refusals(directory.log());
+  const std::string refusals = refusals_text(summary_of(read_log(directory.log())));
+  if (!refusals.empty()) fmt::print(stderr, "{}\n", refusals);
   if (result.end == RunEnd::done) {
     write_last_evaluation(directory, result.state.round,
                           cuda ? cuda->reliability() : task->reliability());

@@ -2,15 +2,15 @@
 
 #include <fmt/format.h>
 
+#include "fedep/sim/chain.h"
 #include "fedep/sim/prior_pull.h"
 
 namespace fedep {
 namespace {
 
-bool anybody_has_a_batch(const ClientSettings& client, const Population& population) {
-  if (client.remainder == Remainder::keep) return true;
+bool anybody_makes_steps(const ClientSettings& client, bool pooled, const Population& population) {
   for (std::size_t c = 0; c < population.size(); ++c) {
-    if (population[c].examples >= std::size_t(client.batch)) return true;
+    if (makes_steps(client, pooled, population[c].examples)) return true;
   }
   return false;
 }
@@ -30,11 +30,13 @@ std::vector<std::string> warnings_of(const Recipe& recipe, const std::vector<Pha
     if (data->test_size() == 0) {
       lines.emplace_back("no examples are held out (data.test_fraction), so there are no scores");
     }
-    if (!anybody_has_a_batch(recipe.client, task.population())) {
-      lines.push_back(
-          fmt::format("no client has the {} examples of a batch (client.batch), so none "
-                      "makes a step",
-                      recipe.client.batch));
+    for (std::size_t i = 0; i < phases.size(); ++i) {
+      const Algorithm& algorithm = *phases[i].algorithm;
+      if (anybody_makes_steps(recipe.client, algorithm.pools_epochs, task.population())) continue;
+      lines.push_back(fmt::format(
+          "phase.{} ({}): no client has the {} examples of a batch (client.batch), so none makes a "
+          "step",
+          i, algorithm.name, recipe.client.batch));
     }
   }
   for (const StrongPull& pull : strong_pulls(recipe, phases, task.population())) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include <fmt/format.h>
+
 #include "fedep/metric/curve.h"
 
 namespace fedep {
@@ -88,6 +90,12 @@ RunSummary summary_of(std::span<const Json> log) {
   summary.device = log.front().value("device", "");
   summary.version = log.front().value("version", "");
   return summary;
+}
+
+std::string refusals_text(const RunSummary& summary) {
+  if (summary.refused_rounds == 0) return {};
+  return fmt::format("clients' answers were refused in {} of {} rounds", summary.refused_rounds,
+                     summary.rounds);
 }
 
 }  // namespace fedep

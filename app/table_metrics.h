@@ -38,5 +38,7 @@ struct RunSummary {
   std::string version;
 };
 RunSummary summary_of(std::span<const Json> log);
+// "clients' answers were refused in 3 of 100 rounds", or nothing.
+std::string refusals_text(const RunSummary& summary);
 
 }  // namespace fedep

@@ -172,6 +172,11 @@ Address visit_address(const Visit& visit, Purpose purpose, std::size_t step) {
           .step = std::uint32_t(step)};
 }
 
+bool makes_steps(const ClientSettings& client, bool pooled, std::size_t examples) {
+  const std::size_t in_an_epoch = pooled ? std::size_t(client.epochs) * examples : examples;
+  return in_an_epoch >= std::size_t(client.remainder == Remainder::drop ? client.batch : 1);
+}
+
 Minibatches::Minibatches(const Address& address, std::size_t examples, std::size_t copies,
                          std::size_t batch, Remainder remainder)
     : batch_(batch) {

@@ -31,6 +31,9 @@ struct ChainSettings {
 // Throws InputError for a client optimizer that chains do not run.
 void check_chain(const ChainSettings& settings);
 
+// Whether a client with so many examples has a batch; `pooled` as in ChainSettings.
+bool makes_steps(const ClientSettings& client, bool pooled, std::size_t examples);
+
 // Indices of the examples of each minibatch of an epoch, in order.
 class Minibatches {
  public:

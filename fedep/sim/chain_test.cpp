@@ -285,6 +285,18 @@ TEST_F(Chains, OfAnotherOptimizerThanSgdAreRefused) {
   EXPECT_THROW(check_chain(settings_), InputError);
 }
 
+TEST(MakesSteps, AsMinibatchesDo) {
+  for (const Remainder remainder : {Remainder::keep, Remainder::drop}) {
+    for (const std::size_t examples : {0, 1, 4, 5, 6, 12}) {
+      const ClientSettings client{.epochs = 3, .batch = 6, .remainder = remainder};
+      for (const bool pooled : {false, true}) {
+        const Minibatches batches({}, examples, pooled ? 3 : 1, 6, remainder);
+        EXPECT_EQ(makes_steps(client, pooled, examples), batches.size() > 0) << examples << pooled;
+      }
+    }
+  }
+}
+
 TEST(Minibatches, HaveEveryExampleAsOftenAsThereAreCopies) {
   for (const std::size_t copies : {1u, 3u}) {
     const Minibatches batches({.seed = 1}, 10, copies, 4, Remainder::keep);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "fedep/sim/chain.h"
+
 namespace fedep {
 namespace {
 
@@ -26,10 +28,6 @@ double first_pull(const Phase& phase, double prior, const Population& population
   return (prior + kept * of_factors) / own;
 }
 
-bool makes_steps(const ClientSettings& client, std::size_t examples) {
-  return examples >= std::size_t(client.remainder == Remainder::drop ? client.batch : 1);
-}
-
 }  // namespace
 
 std::vector<StrongPull> strong_pulls(const Recipe& recipe, const std::vector<Phase>& phases,
@@ -47,13 +45,14 @@ std::vector<StrongPull> strong_pulls(const Recipe& recipe, const std::vector<Pha
     strongest.algorithm = phase.algorithm->name;
     strongest.most = 2 * (1 + optimizer.momentum) / optimizer.lr;
     for (std::size_t c = 0; c < population.size(); ++c) {
-      if (!makes_steps(recipe.client, population[c].examples)) continue;
+      const std::size_t examples = population[c].examples;
+      if (!makes_steps(recipe.client, phase.algorithm->pools_epochs, examples)) continue;
       const double pull = first_pull(phase, prior, population, c);
       strongest.clients += pull > strongest.most;
       if (pull <= strongest.pull) continue;
       strongest.pull = pull;
       strongest.client = population[c].id;
-      strongest.examples = population[c].examples;
+      strongest.examples = examples;
     }
     if (strongest.clients > 0) found.push_back(strongest);
   }
