@@ -148,7 +148,7 @@ std::shared_ptr<const TableFeatures> kept_features(const SavedPosterior& saved) 
 
 void check_features(const SavedPosterior& saved, const DatasetInfo& data) {
   const std::shared_ptr<const TableFeatures> kept = kept_features(saved);
-  if (kept == nullptr || data.table == nullptr || *kept == *data.table) return;
+  if (kept == nullptr || data.table == nullptr || prepare_alike(*kept, *data.table)) return;
   throw InputError(
       fmt::format("{}: data must be those of the run, but their columns, categories, means or "
                   "deviations differ from its features.json",

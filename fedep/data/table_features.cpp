@@ -112,6 +112,23 @@ TableFeatures parse_table_features(std::string_view text, const std::string& sou
       "{}: must hold the features of a table as a run writes them, but does not", source));
 }
 
+bool prepare_alike(const TableFeatures& a, const TableFeatures& b) {
+  const auto by_column = [](const ColumnScale& x, const ColumnScale& y) {
+    constexpr double kRounding = 1e-9;
+    return std::fabs(x.mean - y.mean) <= kRounding * (std::fabs(x.mean) + x.deviation) &&
+           std::fabs(x.deviation - y.deviation) <= kRounding * x.deviation;
+  };
+  const auto by_value = [&](const auto& x, const auto& y) {
+    return x.first == y.first && by_column(x.second, y.second);
+  };
+  const auto by_category = [&](const CategoryScale& x, const CategoryScale& y) {
+    return x.baseline == y.baseline && std::ranges::equal(x.others, y.others, by_value);
+  };
+  return a.spec == b.spec && a.output_names == b.output_names &&
+         std::ranges::equal(a.scale.numbers, b.scale.numbers, by_column) &&
+         std::ranges::equal(a.scale.categories, b.scale.categories, by_category);
+}
+
 DatasetInfo info_of(const TableFeatures& features) {
   const TableSpec& spec = features.spec;
   DatasetInfo info{.name = features.data,

@@ -37,6 +37,9 @@ std::string to_json(const TableFeatures& features);
 // Throws InputError, naming the source, for a text that to_json did not write.
 TableFeatures parse_table_features(std::string_view text, const std::string& source);
 
+// Whether both make the same features of a row, up to what rounding does to means and deviations.
+bool prepare_alike(const TableFeatures& a, const TableFeatures& b);
+
 // What a model is told about these data.
 DatasetInfo info_of(const TableFeatures& features);
 

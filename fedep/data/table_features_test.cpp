@@ -42,6 +42,24 @@ std::string refusal(const std::string& text) {
   return message_of<InputError>([&] { encode_table(table_of(text), *data->info().table); });
 }
 
+TEST(TableFeatures, PrepareAlikeIfOnlyRoundingTellsThemApart) {
+  const auto data = wards();
+  const TableFeatures& features = *data->info().table;
+  const auto alike = [&](const auto& change) {
+    TableFeatures other = features;
+    change(other);
+    return prepare_alike(features, other);
+  };
+  EXPECT_TRUE(alike([](TableFeatures& f) { f.scale.numbers[0].mean *= 1 + 1e-13; }));
+  EXPECT_TRUE(alike([](TableFeatures& f) { f.far *= 2; }));  // makes no feature
+  EXPECT_FALSE(alike([](TableFeatures& f) { f.scale.numbers[0].mean *= 1.001; }));
+  EXPECT_FALSE(alike([](TableFeatures& f) { f.scale.numbers[1].deviation *= 1.001; }));
+  EXPECT_FALSE(alike([](TableFeatures& f) { std::swap(f.spec.numbers[0], f.spec.numbers[1]); }));
+  EXPECT_FALSE(alike([](TableFeatures& f) { f.scale.categories[0].baseline = "other"; }));
+  EXPECT_FALSE(alike([](TableFeatures& f) { f.scale.categories[0].others[0].first = "other"; }));
+  EXPECT_FALSE(alike([](TableFeatures& f) { f.scale.numbers.pop_back(); }));
+}
+
 TEST(TableFeatures, RowsThatComeLaterAreEncodedAsTrainingRowsWere) {
   const auto data = wards();
   const TableFeatures& features = *data->info().table;
