@@ -43,7 +43,7 @@ class CohortExecutor final : public Executor {
     }
     std::vector<VisitNumbers> numbers(visits.size());
     const auto runs = inference_.infer(round.seed, round.round, round.phase, to_device(round.mean),
-                                       visits, numbers);
+                                       std::move(visits), numbers);
     for (std::size_t i = 0; i < clients.size(); ++i) {
       prepared[i].numbers.steps = numbers[i].steps;
       prepared[i].numbers.loss_sum = numbers[i].loss_sum;
@@ -64,8 +64,9 @@ class CohortExecutor final : public Executor {
   SiteStore* sites_;
 };
 
-inline std::unique_ptr<Dataset> data_for(const std::string& model) {
-  const std::vector<std::size_t> sizes{9, 5, 12, 3, 7, 8, 10};
+// `large`: one client has more batches than one captured graph.
+inline std::unique_ptr<Dataset> data_for(const std::string& model, bool large = false) {
+  const std::vector<std::size_t> sizes{9, 5, std::size_t(large ? 45 : 12), 3, 7, 8, 10};
   if (model == "cnn") return tiny_images({8, 8, 1}, 4, sizes);
   return tiny_images({16, 16, 3}, 4, sizes);
 }
@@ -88,8 +89,8 @@ struct Ended {
 
 class World {
  public:
-  World(const std::string& model, Recipe recipe)
-      : data_(data_for(model)),
+  World(const std::string& model, Recipe recipe, bool large = false)
+      : data_(data_for(model, large)),
         recipe_(std::move(recipe)),
         model_(make_model(recipe_.model, data_->info())),
         population_(make_population(data_->clients())),

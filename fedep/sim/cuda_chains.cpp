@@ -25,13 +25,10 @@ CudaChains::CudaChains(const CudaParts& parts)
       sigma_(parts.clients),
       loss_(parts.clients),
       epoch_steps_(parts.clients),
-      langevin_(parts.clients) {
+      langevin_(parts.clients),
+      widths_(parts.clients) {
   theta_.zero();
   momentum_.zero();
-  for (std::size_t clients = parts.clients; clients > 1; clients = (clients + 1) / 2) {
-    widths_.push_back({.clients = clients});
-  }
-  widths_.push_back({.clients = 1});
 }
 
 gpu::ChainRows CudaChains::rows(std::size_t clients) {
@@ -78,18 +75,17 @@ void CudaChains::begin(const CohortRound& round, const DeviceVector& start, bool
   start_rows(start, with_eta);
   ChainOrder order = chain_order(parts_.room(), round);
   own_batches_ = std::move(order.own_batches);
-  step_widths_.assign(order.epoch_length, 0);
-  for (std::size_t step = 0; step < order.epoch_length; ++step) {
-    std::size_t active = clients;  // those before the last that takes a batch
-    while (active > 0 && own_batches_[active - 1] <= step) --active;
-    std::size_t& width = step_widths_[step];
-    while (width + 1 < widths_.size() && widths_[width + 1].clients >= active) ++width;
+  stretches_.clear();
+  for (const std::size_t width : step_widths(widths_, order.order, order.epoch_length)) {
+    if (stretches_.empty() || stretches_.back().width != width) stretches_.push_back({width});
+    ++stretches_.back().steps;
   }
   std::vector<std::int32_t> epoch_steps(parts_.clients);
   std::copy(own_batches_.begin(), own_batches_.end(), epoch_steps.begin());
   epoch_steps_.upload(epoch_steps);
   if (batches_.load(order.order)) stale_ = true;
-  check_captured();
+  drop_stale_graphs();
+  for (const Stretch& stretch : stretches_) capture(stretch);
   timer_.start();
 }
 
@@ -137,16 +133,16 @@ void CudaChains::start_rows(const DeviceVector& start, bool with_eta) {
 
 void CudaChains::enqueue_step(std::size_t clients) {
   const ChainSettings& settings = round_->settings;
-  const gpu::ChainRows all = rows(clients);
-  const CohortChain chain{.theta = all.theta,
-                          .momentum = all.momentum,
-                          .stride = all.stride,
-                          .eta = all.eta,
-                          .lambda = all.lambda,
-                          .diagonal = all.diagonal,
-                          .per_example = all.per_example,
-                          .lr = all.lr,
-                          .mu = all.mu,
+  const gpu::ChainRows first = rows(clients);
+  const CohortChain chain{.theta = first.theta,
+                          .momentum = first.momentum,
+                          .stride = first.stride,
+                          .eta = first.eta,
+                          .lambda = first.lambda,
+                          .diagonal = first.diagonal,
+                          .per_example = first.per_example,
+                          .lr = first.lr,
+                          .mu = first.mu,
                           .loss_times_batch = settings.client.loss_times_batch};
   batches_.next();
   CohortBatch batch = batches_.batch();
@@ -155,17 +151,17 @@ void CudaChains::enqueue_step(std::size_t clients) {
   const CudaStream stream = device_stream();
   const Coordinates& coordinates = parts_.coordinates;
   if (settings.langevin) {
-    gpu::step_without_data(all, coordinates.dead(), batch.counts, stream);
-    gpu::add_langevin(all, coordinates.size(), batch.counts, langevin_.data(), batches_.dropout(),
+    gpu::step_without_data(first, coordinates.dead(), batch.counts, stream);
+    gpu::add_langevin(first, coordinates.size(), batch.counts, langevin_.data(), batches_.dropout(),
                       sigma_.data(), stream);
   }
   if (settings.averages) {
-    gpu::add_to_sum(all, settings.langevin ? coordinates.all() : coordinates.live(), batch.counts,
+    gpu::add_to_sum(first, settings.langevin ? coordinates.all() : coordinates.live(), batch.counts,
                     stream);
   }
 }
 
-void CudaChains::check_captured() {
+void CudaChains::drop_stale_graphs() {
   const ChainSettings& settings = round_->settings;
   const gpu::ChainRows all = rows(parts_.clients);
   const Captured wanted{.eta = all.eta,
@@ -178,34 +174,36 @@ void CudaChains::check_captured() {
                         .lr = all.lr,
                         .mu = all.mu};
   if (!stale_ && wanted == captured_) return;
-  for (Width& width : widths_) width = {.clients = width.clients};
+  graphs_ = std::vector<Graphs>(widths_.size());
   captured_ = wanted;
   stale_ = false;
 }
 
-void CudaChains::launch_steps(Width& width, std::size_t steps) {
-  const auto capture = [&](int times) {
-    return std::make_unique<StepGraph>([&] { enqueue_step(width.clients); }, times);
+// `many` grows with the longest stretch there was.
+void CudaChains::capture(const Stretch& stretch) {
+  Graphs& graphs = graphs_[stretch.width];
+  const auto steps = [&](std::size_t times) {
+    const auto enqueue = [&] { enqueue_step(widths_[stretch.width]); };
+    return std::make_unique<StepGraph>(enqueue, int(times));
   };
-  if (width.one == nullptr) {
-    width.one = capture(1);
-    width.many_steps = int(std::min(steps, kMostSteps));
-    width.many = capture(width.many_steps);
-  }
-  const std::size_t many = std::size_t(width.many_steps);
-  for (; steps >= many; steps -= many) width.many->launch();
-  for (; steps > 0; --steps) width.one->launch();
+  if (graphs.one == nullptr) graphs.one = steps(1);
+  const std::size_t wanted = std::min(stretch.steps, kMostSteps);
+  if (wanted <= graphs.many_steps) return;
+  graphs.many = steps(wanted);
+  graphs.many_steps = wanted;
+}
+
+void CudaChains::launch(const Stretch& stretch) {
+  const Graphs& graphs = graphs_[stretch.width];
+  std::size_t left = stretch.steps;
+  for (; left >= graphs.many_steps; left -= graphs.many_steps) graphs.many->launch();
+  for (; left > 0; --left) graphs.one->launch();
 }
 
 void CudaChains::run_epoch(int) {
   const ChainSettings& settings = round_->settings;
   if (settings.averages) sum_.zero();
-  for (auto step = step_widths_.begin(); step != step_widths_.end();) {
-    const auto end =
-        std::find_if(step, step_widths_.end(), [&](std::size_t width) { return width != *step; });
-    launch_steps(widths_[*step], std::size_t(end - step));
-    step = end;
-  }
+  for (const Stretch& stretch : stretches_) launch(stretch);
   for (std::size_t c = 0; c < steps_.size(); ++c) steps_[c] += own_batches_[c];
   timer_.stop();
   if (!settings.langevin) ++waiting_;

@@ -16,6 +16,7 @@
 #include "fedep/cuda/device_vector.h"
 #include "fedep/cuda/step_graph.h"
 #include "fedep/sim/cuda_order.h"
+#include "fedep/sim/cuda_widths.h"
 
 namespace fedep {
 
@@ -47,9 +48,16 @@ class CudaChains {
   float* spare_rows() { return momentum_.data(); }  // whose contents are not needed any more
 
  private:
+  // So many steps of an epoch that go through this width's clients.
+  struct Stretch {
+    std::size_t width = 0, steps = 0;
+  };
+
   gpu::ChainRows rows(std::size_t clients);
   void start_rows(const DeviceVector& start, bool with_eta);
-  void check_captured();
+  void drop_stale_graphs();
+  void capture(const Stretch& stretch);
+  void launch(const Stretch& stretch);
   void enqueue_step(std::size_t clients);
   int room_for_samples();
   void catch_up();
@@ -91,16 +99,13 @@ class CudaChains {
   Captured captured_;
   bool stale_ = true;
 
-  // Steps of the first clients alone, for the part of an epoch in which the others rest: captured
-  // where they are first needed.
-  struct Width {
-    std::size_t clients = 0;
-    int many_steps = 0;  // of `many`
+  struct Graphs {
     std::unique_ptr<StepGraph> one = nullptr, many = nullptr;
+    std::size_t many_steps = 0;  // of `many`
   };
-  std::vector<Width> widths_;             // from all clients down, each half of the one before
-  std::vector<std::size_t> step_widths_;  // of an epoch's steps: the narrowest that will do
-  void launch_steps(Width& width, std::size_t steps);
+  CohortWidths widths_;
+  std::vector<Graphs> graphs_;      // of these widths
+  std::vector<Stretch> stretches_;  // of an epoch
 };
 
 }  // namespace fedep

@@ -113,7 +113,7 @@ class CudaLearning final : public CudaInference {
   }
 
   std::vector<ClientRunOf<V>> infer(std::uint64_t seed, std::int64_t round, const Phase& phase,
-                                    const DeviceVector& start, std::vector<CohortVisit>& visits,
+                                    const DeviceVector& start, std::vector<CohortVisit> visits,
                                     std::vector<VisitNumbers>& numbers) override {
     check_same_size("infer", "numbers", visits.size(), numbers.size());
     if (visits.empty()) return {};

@@ -37,7 +37,7 @@ class CudaInference {
   virtual std::vector<ClientRunOf<DeviceVector>> infer(std::uint64_t seed, std::int64_t round,
                                                        const Phase& phase,
                                                        const DeviceVector& start,
-                                                       std::vector<CohortVisit>& visits,
+                                                       std::vector<CohortVisit> visits,
                                                        std::vector<VisitNumbers>& numbers) = 0;
 
   // How long the GPU spent on the SGD steps of the latest infer(), moments of their iterates

@@ -46,6 +46,7 @@ gpu::DrawStreams CudaFisher::Rows::streams() {
 
 CudaFisher::CudaFisher(const CudaParts& parts, MakeModel make_model, const LabelTape* tape)
     : parts_(parts),
+      widths_(parts.clients),
       make_model_(std::move(make_model)),
       tape_(tape),
       examples_(parts.clients),
@@ -91,8 +92,8 @@ CudaFisher::Rows& CudaFisher::load(int epochs, const FisherRows& layout) {
     return rows;
   }
   const CohortOrder order = fisher_order(parts_.room(), *round_, passes_, layout);
-  if (rows.batches.load(order)) rows.graph.reset();
-  rows.steps = order.steps();
+  if (rows.batches.load(order)) rows.graphs.clear();
+  rows.widths = step_widths(widths_, order, order.steps(), layout.at_once);
   const std::size_t clients = round_->visits.size();
   std::vector<StreamAddress> dropout(rows.count), labels(rows.count), weights(rows.count);
   std::vector<float> examples(parts_.clients);
@@ -130,12 +131,14 @@ std::vector<std::int32_t> CudaFisher::labels_of_tape(const Rows& rows, std::size
   return labels;
 }
 
-void CudaFisher::add_squares(Rows& rows, const float* theta, std::size_t step, int draw) {
+void CudaFisher::add_squares(Rows& rows, std::size_t clients, const float* theta, std::size_t step,
+                             int draw) {
   if (tape_ != nullptr) {
     const std::vector<std::int32_t> labels = labels_of_tape(rows, step, draw);
     copy_to_device(rows.batches.labels(), labels.data(), labels.size() * sizeof(std::int32_t));
   }
   CohortBatch batch = rows.batches.batch();
+  batch.clients = clients * rows.layout.at_once;
   batch.dropout = rows.dropout.data();
   rows.model.add_squared_gradients(batch, theta, parts_.coordinates.stride(),
                                    tape_ == nullptr ? rows.labels.data() : nullptr,
@@ -145,13 +148,15 @@ void CudaFisher::add_squares(Rows& rows, const float* theta, std::size_t step, i
                                     .one_theta = rows.layout.of == FisherRows::Of::minibatches});
 }
 
-void CudaFisher::launch(Rows& rows, const Captured& wanted, const std::function<void()>& enqueue) {
+void CudaFisher::launch(Rows& rows, std::size_t width, const Captured& wanted,
+                        const std::function<void()>& enqueue) {
   if (tape_ != nullptr) return enqueue();
-  if (rows.graph == nullptr || rows.captured != wanted) {
-    rows.graph = std::make_unique<StepGraph>(enqueue);
-    rows.captured = wanted;
-  }
-  rows.graph->launch();
+  if (rows.captured != wanted) rows.graphs.clear();
+  rows.captured = wanted;
+  rows.graphs.resize(widths_.size());
+  std::unique_ptr<StepGraph>& graph = rows.graphs[width];
+  if (graph == nullptr) graph = std::make_unique<StepGraph>(enqueue);
+  graph->launch();
 }
 
 std::vector<DeviceVector> CudaFisher::copies_of(const DeviceArray<float>& rows) const {
@@ -169,7 +174,7 @@ std::vector<DeviceVector> CudaFisher::squared_gradients(const std::vector<Device
                                                         CudaChains& chains) {
   Rows& rows = load(epochs, {.of = FisherRows::Of::minibatches, .at_once = 1});
   fisher_.zero();
-  if (std::size_t(t) < rows.steps) {
+  if (std::size_t(t) < rows.widths.size()) {
     float* const stacked = chains.spare_rows();
     for (std::size_t c = 0; c < theta.size(); ++c) {
       copy_on_device(stacked + c * parts_.coordinates.stride(), theta[c].data(),
@@ -179,7 +184,7 @@ std::vector<DeviceVector> CudaFisher::squared_gradients(const std::vector<Device
     rows.batches.next();
     rows.draw.upload(std::vector<std::int32_t>{draw});
     gpu::begin_draw(rows.streams(), draw + 1, device_stream());
-    add_squares(rows, stacked, std::size_t(t), draw);
+    add_squares(rows, parts_.clients, stacked, std::size_t(t), draw);
   }
   return copies_of(fisher_);
 }
@@ -195,11 +200,12 @@ std::vector<DeviceVector> CudaFisher::fisher_sum(int epochs, CudaChains& chains)
   Rows& rows = load(epochs, {.of = FisherRows::Of::minibatches, .at_once = most_at_once()});
   const float* const mean = chains.mean_rows();
   fisher_.zero();
-  for (std::size_t step = 0; step < rows.steps; ++step) {
-    launch(rows, {.theta = mean, .mean = nullptr, .draws = 1}, [&] {
+  for (std::size_t step = 0; step < rows.widths.size(); ++step) {
+    const std::size_t width = rows.widths[step];
+    launch(rows, width, {.theta = mean, .mean = nullptr, .draws = 1}, [&] {
       rows.batches.next();
       gpu::begin_draw(rows.streams(), 1, device_stream());
-      add_squares(rows, mean, step, 0);
+      add_squares(rows, widths_[width], mean, step, 0);
     });
   }
   return copies_of(fisher_);
@@ -233,12 +239,13 @@ std::vector<DeviceVector> CudaFisher::running_fisher(const InferenceSettings& se
   gpu::begin_natural_gradient(state, coordinates.all(), float(settings.initial_scale), stream);
   const std::int32_t* const counts = rows.batches.batch().counts;
   const double beta = settings.decay;
-  for (std::size_t step = 0; step < rows.steps; ++step) {
+  for (std::size_t step = 0; step < rows.widths.size(); ++step) {
+    const std::size_t width = rows.widths[step], clients = widths_[width];
     rows.batches.next();
     for (int draw = 0; draw < settings.samples; draw += int(at_once)) {
-      launch(rows, {.theta = theta, .mean = mean, .draws = settings.samples}, [&] {
+      launch(rows, width, {.theta = theta, .mean = mean, .draws = settings.samples}, [&] {
         gpu::begin_draw(rows.streams(), settings.samples, stream);
-        gpu::draw_weights({.rows = int(rows.count),
+        gpu::draw_weights({.rows = int(clients * at_once),
                            .at_once = int(at_once),
                            .stride = coordinates.stride(),
                            .count = counts,
@@ -247,7 +254,7 @@ std::vector<DeviceVector> CudaFisher::running_fisher(const InferenceSettings& se
                            .lambda = lambda_.data(),
                            .theta = theta},
                           coordinates.live_quads(), stream);
-        add_squares(rows, theta, step, draw);
+        add_squares(rows, clients, theta, step, draw);
       });
     }
     gpu::step_natural_gradient(state, coordinates.live(), counts, int(at_once), settings.samples,

@@ -52,27 +52,29 @@ class CudaFisher {
     std::unique_ptr<CohortModel> wide_model;  // where the parts' has too few
     CohortModel& model;
     CohortBatches batches;
-    std::size_t steps = 0;  // of the schedule that is loaded
+    std::vector<std::size_t> widths;  // of the steps of the schedule that is loaded
     DeviceArray<std::int32_t> draw;
     DeviceArray<StreamAddress> dropout, dropout_again, labels, weights;
     DeviceArray<float> theta;  // draws, where they have room nowhere else
     Captured captured;
-    std::unique_ptr<StepGraph> graph;
+    std::vector<std::unique_ptr<StepGraph>> graphs;  // of a pass, for each width
   };
 
   std::size_t most_at_once() const;
   const std::vector<Minibatches>& passes(int epochs);
   // Rows of this layout, at the beginning of so many epochs.
   Rows& load(int epochs, const FisherRows& layout);
-  // Adds the current batch's squared gradients at theta to fisher_; theta has a row for every
-  // client, or for every draw. `step` and `draw` for the tape.
-  void add_squares(Rows& rows, const float* theta, std::size_t step, int draw);
+  // Adds the squared gradients of the first clients' current batches at theta to fisher_; theta has
+  // a row for every client, or for every draw. `step` and `draw` for the tape.
+  void add_squares(Rows& rows, std::size_t clients, const float* theta, std::size_t step, int draw);
   std::vector<std::int32_t> labels_of_tape(const Rows& rows, std::size_t step, int draw) const;
-  // One pass, from a graph unless labels come from the tape.
-  void launch(Rows& rows, const Captured& wanted, const std::function<void()>& enqueue);
+  // One pass of this width, from a graph unless labels come from the tape.
+  void launch(Rows& rows, std::size_t width, const Captured& wanted,
+              const std::function<void()>& enqueue);
   std::vector<DeviceVector> copies_of(const DeviceArray<float>& rows) const;
 
   CudaParts parts_;
+  CohortWidths widths_;
   MakeModel make_model_;
   const LabelTape* tape_;
   const CohortRound* round_ = nullptr;

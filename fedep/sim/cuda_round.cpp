@@ -213,13 +213,13 @@ std::vector<ClientRunOf<DeviceVector>> CudaRounds::infer(const Phase& phase, std
   std::vector<ClientRunOf<DeviceVector>> inferred;
   if (!visits.empty()) {
     try {
-      inferred = inference_.infer(seed_, round, phase, *point_, visits, numbers);
+      inferred = inference_.infer(seed_, round, phase, *point_, std::move(visits), numbers);
     } catch (const InputError& error) {
       throw InputError(fmt::format("round {}, local inference: {}", round, error.what()));
     } catch (const std::exception& error) {
       throw RunError(fmt::format("round {}, local inference: {}", round, error.what()));
     }
-    check_same_size("local inference", "number of runs", visits.size(), inferred.size());
+    check_same_size("local inference", "number of runs", numbers.size(), inferred.size());
   }
   std::vector<ClientRunOf<DeviceVector>> runs;
   std::size_t next = 0;

@@ -23,7 +23,7 @@ constexpr std::size_t kClients = 9;
 constexpr std::uint64_t kSeed = 5;
 
 // What a client finds. Client 3 has no data; client 4 is far off, beyond any 32-bit grid, in rounds
-// divisible by 3; the precision of client 5's likelihood is negative in places,
+// divisible by 3; client 2 is infinitely far in odd ones; the precision of client 5's likelihood is negative in places,
 // and in a diagonal family so much that q and cavities become improper.
 struct Formula {
   explicit Formula(Family chosen) : family(chosen) {
@@ -45,7 +45,9 @@ struct Formula {
     const Message& likelihood = likelihoods[client];
     numbers.steps = 3;
     numbers.loss_sum = dot(likelihood.eta(), start);
-    const float far = client == 4 && round % 3 == 0 && far_off ? 1e25f : 1.0f;
+    float far = 1.0f;
+    if (far_off && client == 4 && round % 3 == 0) far = 1e25f;
+    if (far_off && client == 2 && round % 2 == 1) far = INFINITY;
     ClientRun run;
     if (phase.algorithm->needs == Needs::tilted) {
       run.tilted = power(product(cavity, likelihood), far);
@@ -87,7 +89,7 @@ class OnDevice final : public CudaInference {
   explicit OnDevice(const Formula& formula) : formula_(formula) {}
   std::vector<ClientRunOf<DeviceVector>> infer(std::uint64_t seed, std::int64_t round,
                                                const Phase& phase, const DeviceVector& start,
-                                               std::vector<CohortVisit>& visits,
+                                               std::vector<CohortVisit> visits,
                                                std::vector<VisitNumbers>& numbers) override {
     EXPECT_EQ(seed, kSeed);
     std::vector<ClientRunOf<DeviceVector>> runs;
@@ -161,6 +163,7 @@ void expect_same(const RoundNumbers& a, const RoundNumbers& b) {
   EXPECT_EQ(a.answered, b.answered);
   EXPECT_EQ(a.dropped, b.dropped);
   EXPECT_EQ(a.outside_grid, b.outside_grid);
+  EXPECT_EQ(a.diverged, b.diverged);
   EXPECT_EQ(a.skipped, b.skipped);
   EXPECT_EQ(a.clipped, b.clipped);
   EXPECT_EQ(a.improper_cavities, b.improper_cavities);
@@ -202,13 +205,14 @@ TEST_P(CudaRound, IsTheHostsRound) {
   CudaRounds rounds(kSeed, population, on_device, &sites);
   ServerState device = begin;
 
-  std::size_t outside = 0, guarded = 0;
+  std::size_t outside = 0, diverged = 0, guarded = 0;
   for (int round = 0; round < 12; ++round) {
     SCOPED_TRACE(round);
     const RoundNumbers expected = play_round(host, phase, kSeed, population, *executor);
     const RoundNumbers numbers = rounds.play(device, phase);
     expect_same(numbers, expected);
     outside += numbers.outside_grid;
+    diverged += numbers.diverged;
     guarded += numbers.guarded();
     EXPECT_EQ(device.round, host.round);
     EXPECT_EQ(device.grid.extra_bits, host.grid.extra_bits);
@@ -228,6 +232,7 @@ TEST_P(CudaRound, IsTheHostsRound) {
     if (HasFailure()) return;
   }
   EXPECT_EQ(outside > 0, c.far_off);
+  EXPECT_EQ(diverged > 0, c.far_off);
   if (c.family == Family::diagonal) {
     EXPECT_GT(guarded, 0u);
   }
