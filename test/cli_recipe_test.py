@@ -111,6 +111,20 @@ class Recipes(CliTest):
         self.assertEqual(self.assert_succeeds(self.program.run("check", printed)).stdout, done.stdout)
         self.assertEqual(sorted(p.name for p in self.folder.iterdir()), ["printed.toml", "recipe.toml"])
 
+    def test_lists_are_strings_or_arrays(self):
+        for override, line in (
+            ("data.features=age, sex", 'features = "age, sex"'),
+            ('data.features=["age", "sex"]', 'features = "age, sex"'),
+            ('data.features=["age", "weight, kg"]', 'features = ["age", "weight, kg"]'),
+        ):
+            with self.subTest(override=override):
+                done = self.assert_succeeds(self.program.run("check", self.recipe, "--set", override))
+                self.assertIn(line, done.stdout.splitlines())
+                printed = self.folder / "printed.toml"
+                printed.write_text(done.stdout)
+                self.assertEqual(self.assert_succeeds(self.program.run("check", printed)).stdout, done.stdout)
+        self.assert_change_refused("clients = 9", "clients = 9\nmissing = [-1]", f"{self.recipe}:", "data.missing.0 must be a string")
+
     def test_check_prints_what_a_run_writes_down(self):
         printed = self.assert_succeeds(self.program.run("check", self.recipe)).stdout
         self.assert_succeeds(self.run_recipe())

@@ -31,6 +31,7 @@ class Checker {
     if (value > kLargest) refuse(name, fmt::format("at most {}", kLargest), fmt::to_string(value));
   }
   void operator()(std::string_view, bool) const {}
+  void operator()(std::string_view, const std::vector<std::string>&) const {}
 
   void operator()(std::string_view name, const std::string& value, const Rule& rule = {}) const {
     if (rule.needed && value.empty())

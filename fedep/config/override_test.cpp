@@ -71,6 +71,15 @@ TEST(Override, ReplacesATableByATable) {
   EXPECT_EQ(with({"server.prior={ precision = 2 }"}).server.prior, PriorSettings{.precision = 2});
 }
 
+TEST(Override, TakesAListInBothForms) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(with({"data.features=age, sex"}).data.features, (Names{"age", "sex"}));
+  EXPECT_EQ(with({R"(data.features=["age", "weight, kg"])"}).data.features,
+            (Names{"age", "weight, kg"}));
+  EXPECT_EQ(refusal("data.missing=[\"NA\", -1]"),
+            "--set data.missing=[\"NA\", -1]: data.missing.1 must be a string, but is -1");
+}
+
 TEST(Override, MakesTheTablesItNeeds) {
   EXPECT_EQ(with({"client.optimizer.lr=0.125"}).client.optimizer.lr, 0.125);
 }

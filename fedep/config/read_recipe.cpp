@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "fedep/config/comma_list.h"
 #include "fedep/config/fields.h"
 #include "fedep/config/override.h"
 #include "fedep/config/resolve.h"
@@ -96,6 +97,21 @@ class Reader {
       rule.known(value);
     } catch (const InputError& error) {
       throw InputError(fmt::format("{}: {}", place(*node, source_), error.what()));
+    }
+  }
+
+  void operator()(std::string_view name, std::vector<std::string>& items) const {
+    const toml::node* node = find(name);
+    if (!node) return;
+    if (node->is_string()) {
+      items = comma_list(**node->as_string());
+      return;
+    }
+    if (!node->is_array()) refuse(*node, name, "a string or an array of strings");
+    items.clear();
+    for (const toml::node& item : *node->as_array()) {
+      if (!item.is_string()) refuse(item, fmt::format("{}.{}", name, items.size()), "a string");
+      items.push_back(**item.as_string());
     }
   }
 

@@ -153,6 +153,46 @@ TEST(ReadRecipe, RefusesTheWrongType) {
             "recipe.toml:2: data.name must be a string, but is a date or time");
 }
 
+using Names = std::vector<std::string>;
+
+DataSettings data_with(const std::string& lines) {
+  return parse_recipe("[data]\nname = \"tabular\"\n" + lines + "\n" + kPhase, "recipe.toml").data;
+}
+
+TEST(ReadRecipe, TakesAListAsAStringWithCommasOrAsAnArray) {
+  for (const std::string list : {R"("age, b m i")", R"(" age,b m i ,,")", R"(["age", "b m i"])",
+                                 "[\n  \"age\",\n  \"b m i\",\n]"}) {
+    EXPECT_EQ(data_with("features = " + list).features, (Names{"age", "b m i"})) << list;
+  }
+  EXPECT_TRUE(data_with("features = \"\"").features.empty());
+  EXPECT_TRUE(data_with("features = []").features.empty());
+}
+
+TEST(ReadRecipe, TakesItemsOfAnArrayAsTheyAre) {
+  const DataSettings data = data_with(R"(features = ["weight, kg", " age "]
+categories = ["a, b"]
+missing = ["", "n, a"]
+label_positive = ["yes, twice"]
+label_negative = ["no, never"])");
+  EXPECT_EQ(data.features, (Names{"weight, kg", " age "}));
+  EXPECT_EQ(data.categories, (Names{"a, b"}));
+  EXPECT_EQ(data.missing, (Names{"", "n, a"}));
+  EXPECT_EQ(data.label_positive, (Names{"yes, twice"}));
+  EXPECT_EQ(data.label_negative, (Names{"no, never"}));
+}
+
+TEST(ReadRecipe, RefusesAListOfTheWrongType) {
+  const auto refused = [](const std::string& line) {
+    return message_of<InputError>([&] { (void)data_with(line); });
+  };
+  EXPECT_EQ(refused("missing = -1"),
+            "recipe.toml:3: data.missing must be a string or an array of strings, but is -1");
+  EXPECT_EQ(refused("missing = [\n  \"NA\",\n  -1]"),
+            "recipe.toml:5: data.missing.1 must be a string, but is -1");
+  EXPECT_EQ(refused("features = [[\"age\"]]"),
+            "recipe.toml:3: data.features.0 must be a string, but is an array");
+}
+
 TEST(ReadRecipe, TakesAnIntegerForAFloat) {
   EXPECT_EQ(parse_recipe(with("[client]\nweight_decay = 2")).client.weight_decay, 2.0);
 }

@@ -42,17 +42,17 @@ struct DataSettings {
   double test_fraction = 0.2;  // held out of every client, where data have no test set
   // Of every client's training examples, scored in place of the test set: for choosing settings.
   double validation_fraction = 0.0;
-  // tabular: what the columns of a CSV or TSV file are for. Lists are "a, b, c".
-  std::string client_column = {};       // whose row it is
-  std::string label_column = {};        // what is to be predicted,
-  LabelKind label = LabelKind::yes_no;  // and what kind of thing that is
-  std::string label_positive = {};      // yes_no: values that mean yes; none: 1
-  std::string label_negative = {};      // and no; none: the only other one; *: all others
-  std::string features = {};            // columns to learn from; none: all others
-  std::string categories = {};          // those of them whose values are names, not numbers
-  std::string missing = {};             // values that stand for a missing one; none: empty, ?, NA
-  std::string test_column = {};         // train or test; none: test_fraction is drawn
-  bool scale = true;                    // columns to mean 0 and deviation 1 over all clients
+  // tabular: what the columns of a CSV or TSV file are for.
+  std::string client_column = {};                // whose row it is
+  std::string label_column = {};                 // what is to be predicted,
+  LabelKind label = LabelKind::yes_no;           // and what kind of thing that is
+  std::vector<std::string> label_positive = {};  // yes_no: values that mean yes; none: 1
+  std::vector<std::string> label_negative = {};  // and no; none: the only other one; *: all others
+  std::vector<std::string> features = {};        // columns to learn from; none: all others
+  std::vector<std::string> categories = {};  // those of them whose values are names, not numbers
+  std::vector<std::string> missing = {};  // values that stand for a missing one; none: empty, ?, NA
+  std::string test_column = {};           // train or test; none: test_fraction is drawn
+  bool scale = true;                      // columns to mean 0 and deviation 1 over all clients
 
   bool operator==(const DataSettings&) const = default;
 };

@@ -6,7 +6,9 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "fedep/config/comma_list.h"
 #include "fedep/config/fields.h"
 #include "fedep/config/resolve.h"
 
@@ -34,6 +36,15 @@ std::string toml_value(std::string_view text) {
   return quoted + '"';
 }
 
+// As "a, b" where that reads back as the same list.
+std::string toml_value(const std::vector<std::string>& items) {
+  const std::string joined = fmt::format("{}", fmt::join(items, ", "));
+  if (comma_list(joined) == items) return toml_value(std::string_view(joined));
+  std::vector<std::string> quoted;
+  for (const std::string& item : items) quoted.push_back(toml_value(std::string_view(item)));
+  return fmt::format("[{}]", fmt::join(quoted, ", "));
+}
+
 // One section: its own lines, then those of the tables inside it, which TOML wants last.
 class Writer {
  public:
@@ -58,6 +69,9 @@ class Writer {
   void operator()(std::string_view name, bool value) { line(name, value ? "true" : "false"); }
   void operator()(std::string_view name, const std::string& value, const Rule& = {}) {
     line(name, toml_value(std::string_view(value)));
+  }
+  void operator()(std::string_view name, const std::vector<std::string>& items) {
+    line(name, toml_value(items));
   }
 
   template <Worded E>

@@ -35,6 +35,9 @@ struct Scrambler {
   void operator()(std::string_view name, std::string& value, const Rule& rule = {}) {
     if (!rule.known) value = std::string(name) + " \"quoted\" \\ \t\n\x01 naïve";
   }
+  void operator()(std::string_view name, std::vector<std::string>& items) {
+    items = {std::string(name), "with, \"comma\" \\ \n", " spaces ", ""};
+  }
   template <Worded E>
   void operator()(std::string_view, E& value) {
     value = words_of(value).back().value == value ? words_of(value).front().value
@@ -95,6 +98,22 @@ TEST(WriteRecipe, KeepsEveryBitOfAFloat) {
     recipe.client.optimizer.lr = value;
     EXPECT_EQ(parse_recipe(to_toml(recipe)).client.optimizer.lr, value);
   }
+}
+
+TEST(WriteRecipe, WritesAListAsAnArrayOnlyWhereItHasTo) {
+  const auto written = [](const std::vector<std::string>& items) {
+    Recipe recipe = resolved(smallest());
+    recipe.data.features = items;
+    const std::string text = to_toml(recipe);
+    EXPECT_EQ(parse_recipe(text), recipe) << text;
+    const std::size_t begin = text.find("\nfeatures = ") + 12;
+    return text.substr(begin, text.find('\n', begin) - begin);
+  };
+  EXPECT_EQ(written({}), R"("")");
+  EXPECT_EQ(written({"age", "b m i"}), R"("age, b m i")");
+  EXPECT_EQ(written({"age", "weight, kg"}), R"(["age", "weight, kg"])");
+  EXPECT_EQ(written({" age"}), R"([" age"])");
+  EXPECT_EQ(written({""}), R"([""])");
 }
 
 TEST(WriteRecipe, KeepsTheLargestSeed) {

@@ -1,6 +1,7 @@
 #include "fedep/data/table_spec.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -27,19 +28,6 @@ void check_distinct(std::string_view key, std::vector<std::string> names) {
 
 }  // namespace
 
-std::vector<std::string> comma_list(std::string_view text) {
-  std::vector<std::string> out;
-  while (!text.empty()) {
-    const std::size_t comma = std::min(text.find(','), text.size());
-    std::string_view item = text.substr(0, comma);
-    while (item.starts_with(' ')) item.remove_prefix(1);
-    while (item.ends_with(' ')) item.remove_suffix(1);
-    if (!item.empty()) out.emplace_back(item);
-    text.remove_prefix(std::min(comma + 1, text.size()));
-  }
-  return out;
-}
-
 TableSpec table_spec(const DataSettings& settings, const DelimitedTable& table) {
   if (settings.client_column.empty() || settings.label_column.empty()) {
     throw InputError(
@@ -51,13 +39,13 @@ TableSpec table_spec(const DataSettings& settings, const DelimitedTable& table) 
   TableSpec spec{.client_column = settings.client_column,
                  .label_column = settings.label_column,
                  .target = target_of(settings.label),
-                 .numbers = comma_list(settings.features),
-                 .categories = comma_list(settings.categories),
+                 .negative = settings.label_negative,
+                 .numbers = settings.features,
+                 .categories = settings.categories,
                  .test_column = settings.test_column};
-  if (!settings.label_positive.empty()) spec.positive = comma_list(settings.label_positive);
-  spec.negative = comma_list(settings.label_negative);
+  if (!settings.label_positive.empty()) spec.positive = settings.label_positive;
   if (!settings.missing.empty()) {
-    spec.missing = comma_list(settings.missing);
+    spec.missing = settings.missing;
     spec.missing.emplace_back("");
   }
   check_distinct("data.features", spec.numbers);

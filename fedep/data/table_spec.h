@@ -3,7 +3,6 @@
 
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "fedep/config/recipe.h"
@@ -31,8 +30,5 @@ struct TableSpec {
 
 // What the recipe says of the table. Every column not named is a feature if data.features is empty.
 TableSpec table_spec(const DataSettings& settings, const DelimitedTable& table);
-
-// "a, b" -> {"a", "b"}; nothing -> {}.
-std::vector<std::string> comma_list(std::string_view text);
 
 }  // namespace fedep

@@ -240,11 +240,6 @@ TEST(Tabular, ABadTableIsRefused) {
   EXPECT_NE(error_of(wards(), spec).find("feature columns"), std::string::npos);
 }
 
-TEST(Tabular, CommaListsAreRead) {
-  EXPECT_EQ(comma_list("a, b,c d ,,"), (std::vector<std::string>{"a", "b", "c d"}));
-  EXPECT_TRUE(comma_list("").empty());
-}
-
 TEST(Tabular, ARecipeThatDoesNotNameTheColumnsIsRefused) {
   const TemporaryFolder folder;
   folder.write("wards.csv", wards());
@@ -253,32 +248,47 @@ TEST(Tabular, ARecipeThatDoesNotNameTheColumnsIsRefused) {
   EXPECT_THROW(open_tabular({.name = "tabular", .path = "none.csv"}, 1, folder.path()), InputError);
 }
 
+TEST(Tabular, AColumnMayHaveACommaInItsName) {
+  const TemporaryFolder folder;
+  folder.write("wards.csv",
+               "ward,died,age,\"weight, kg\",\"unit, floor\"\n"
+               "A,yes,1,80,\"ICU, 2\"\nA,no,2,70,\"CCU, 3\"\nB,no,3,60,\"CCU, 3\"\n");
+  DataSettings settings{.name = "tabular", .path = "wards.csv", .test_fraction = 0};
+  settings.client_column = "ward";
+  settings.label_column = "died";
+  settings.label_positive = {"yes"};
+  settings.features = {"weight, kg"};
+  settings.categories = {"unit, floor"};
+  EXPECT_EQ(open_tabular(settings, 1, folder.path())->info().feature_names,
+            (std::vector<std::string>{"weight, kg", "unit, floor=ICU, 2 vs CCU, 3"}));
+}
+
 TEST(Tabular, ARecipeSaysWhatTheColumnsAreFor) {
   const DelimitedTable table = table_of("ward,died,age,unit,note\nA,yes,1,ICU,2\n");
   DataSettings settings{.name = "tabular"};
   settings.client_column = "ward";
   settings.label_column = "died";
-  settings.label_positive = "yes, Yes";
-  settings.categories = "unit";
-  settings.missing = "-1";
+  settings.label_positive = {"yes", "Yes"};
+  settings.categories = {"unit"};
+  settings.missing = {"-1"};
   const TableSpec all = table_spec(settings, table);
   EXPECT_EQ(all.numbers, (std::vector<std::string>{"age", "note"}));
   EXPECT_EQ(all.categories, (std::vector<std::string>{"unit"}));
   EXPECT_EQ(all.positive, (std::vector<std::string>{"yes", "Yes"}));
   EXPECT_EQ(all.missing, (std::vector<std::string>{"-1", ""}));
   EXPECT_EQ(all.target, TargetKind::binary);
-  settings.features = "unit, age";
+  settings.features = {"unit", "age"};
   settings.label = LabelKind::number;
   EXPECT_EQ(table_spec(settings, table).numbers, (std::vector<std::string>{"age"}));
   EXPECT_EQ(table_spec(settings, table).target, TargetKind::real);
   settings.label = LabelKind::classes;
   EXPECT_EQ(table_spec(settings, table).target, TargetKind::label);
-  settings.label_negative = "no, never";
+  settings.label_negative = {"no", "never"};
   EXPECT_EQ(table_spec(settings, table).negative, (std::vector<std::string>{"no", "never"}));
-  settings.features = "age, unit, age";
+  settings.features = {"age", "unit", "age"};
   EXPECT_EQ(message_of<InputError>([&] { table_spec(settings, table); }),
             "data.features must name a column once, but has age twice");
-  settings.features = "";
+  settings.features.clear();
   settings.client_column.clear();
   EXPECT_THROW(table_spec(settings, table), InputError);
 }

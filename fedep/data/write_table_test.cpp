@@ -104,12 +104,12 @@ TEST(TestColumn, IsNoFeature) {
   const TemporaryFolder folder;
   folder.write("data.csv", "client,part,label,x\na,train,0,1\na,train,1,2\n");
   DataSettings settings = read_back(LabelKind::classes);
-  settings.features = "x, part";
+  settings.features = {"x", "part"};
   EXPECT_NE(message_of<InputError>([&] {
               open_tabular(settings, 1, folder.path());
             }).find("column part must not be a feature, but is also the test column"),
             std::string::npos);
-  settings.features = "";
+  settings.features.clear();
   settings.test_column = "none";
   EXPECT_THROW(open_tabular(settings, 1, folder.path()), InputError);
 }
@@ -119,7 +119,7 @@ TEST(Scale, IsLeftAsItIsWhereTheRecipeSaysSo) {
   folder.write("data.csv",
                "client,part,label,x,unit\na,train,0,10,ICU\na,train,1,,CCU\nb,train,1,40,ICU\n");
   DataSettings settings = read_back(LabelKind::classes);
-  settings.categories = "unit";
+  settings.categories = {"unit"};
   const auto data = open_tabular(settings, 1, folder.path());
   Batch batch;
   data->train_batch(0, std::vector<std::uint32_t>{0, 1}, nullptr, batch);
