@@ -69,7 +69,7 @@ std::string client_table(const EvaluateReport& report) {
 
 struct Options {
   std::string path, data, out;
-  int samples = 10;
+  std::optional<int> samples;
   bool last_layer = false, per_client = false, json = false;
 };
 
@@ -100,22 +100,23 @@ EvaluateReport evaluate_run(const std::filesystem::path& run_or_checkpoint,
   const auto data = open_task_data(saved.recipe, data_folder);
   check_features(saved, data->info());
   const auto model = model_of(saved, data->info());
-  const bool marginal = saved.posterior && draws.samples > 0;
+  const int samples = draws_to_average(saved, draws.samples);
+  const bool marginal = saved.posterior && samples > 0;
   std::optional<DrawSettings> settings;
   if (marginal) {
     settings = {.seed = saved.recipe.seed,
                 .round = saved.state.round,
-                .samples = draws.samples,
+                .samples = samples,
                 .last_layer = draws.last_layer};
   }
   EvaluateReport report{.data = data->info().name,
                         .algorithm = saved.algorithm,
                         .round = saved.state.round,
-                        .samples = marginal ? draws.samples : 0,
+                        .samples = marginal ? samples : 0,
                         .last_layer = draws.last_layer,
                         .scores = evaluate_posterior(*data, *model, saved.state, settings)};
   report.note = unfinished(saved);
-  if (!saved.posterior && draws.samples > 0 && report.note.empty()) {
+  if (!saved.posterior && samples > 0 && report.note.empty()) {
     report.note = fmt::format("{} has no posterior to draw from: scores are those of its estimate",
                               saved.algorithm);
   }
@@ -165,7 +166,9 @@ void add_evaluate_command(CLI::App& app, int&) {
       "evaluate", "a posterior's scores on held-out examples, at its mean and averaged over draws");
   command->add_option("run", options->path, "run directory or checkpoint")->required();
   command->add_option("--data", options->data, "folder with data sets; default $FEDEP_DATA");
-  command->add_option("--samples", options->samples, "draws to average; 0: the mean alone")
+  command
+      ->add_option("--samples", options->samples,
+                   "draws to average, 0: the mean alone; default evaluate.samples, or 10")
       ->check(whole_number(0, 100000));
   command->add_flag("--last-layer", options->last_layer,
                     "draw the last layer's weights only, all others at their mean");

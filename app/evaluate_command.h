@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -34,7 +35,7 @@ struct EvaluateReport {
 };
 
 struct EvaluateDraws {
-  int samples = 10;  // 0: none
+  std::optional<int> samples = {};  // 0: none; not given: draws_to_average() of the run
   bool last_layer = false;
 };
 

@@ -46,6 +46,20 @@ TEST(Evaluate, TheTextHasBothColumnsAndClients) {
   EXPECT_THAT(evaluation_text(report, false), Not(HasSubstr("\nA  ")));
 }
 
+TEST(Evaluate, TakesAsManyDrawsAsTheRunDid) {
+  const TemporaryFolder folder;
+  folder.write("wards.csv", ward_table());
+  Recipe recipe = parse_recipe(ward_recipe(kFedEp));
+  recipe.evaluate.samples = 7;
+  const auto run = folder.path() / "run";
+  run_recipe(recipe, {.out = run, .data = folder.path()});
+  const Json last = read_log(run / "log.jsonl").at(6);
+  const EvaluateReport report = evaluate_run(run, folder.path(), {});
+  EXPECT_EQ(report.samples, 7);
+  EXPECT_DOUBLE_EQ(evaluation_json(report)["metrics"]["nll_marginal"], last["nll_marginal"]);
+  EXPECT_THAT(evaluation_text(report, false), HasSubstr("mean prediction of 7 draws"));
+}
+
 TEST(Evaluate, APointEstimateHasNoMarginal) {
   const TestRun run(kFedAvg);
   const EvaluateReport report = evaluate_run(run.path(), run.folder().path(), {});

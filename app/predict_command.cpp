@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <system_error>
@@ -139,10 +140,18 @@ void append(const Predictions& predictions, std::size_t outputs, bool posterior,
 
 std::vector<std::string> names_of(const DatasetInfo& info) {
   if (info.target == TargetKind::real) return {"mean", "deviation"};
-  if (info.target == TargetKind::binary) return {"0", "1"};
+  if (info.target == TargetKind::binary) return {"no", "yes"};
   std::vector<std::string> names = info.output_names;
   for (std::size_t c = names.size(); c < info.outputs; ++c) names.push_back(std::to_string(c));
   return names;
+}
+
+// Which of the table's values p_yes is the probability of.
+std::string meaning_of_yes(const TableSpec& spec) {
+  std::vector<std::string> values;
+  for (const std::string& value : spec.positive) values.push_back(shown(value));
+  return fmt::format("yes means that {} is {}", shown(spec.label_column),
+                     fmt::join(values, " or "));
 }
 
 // The most probable class, or all tags that are more probable than not.
@@ -167,7 +176,7 @@ std::string quoted(const std::string& text) {
 
 struct Options {
   std::string path, file, out, format, data;
-  int samples = 10;
+  std::optional<int> samples;
 };
 
 std::string format_of_output(const Options& options) {
@@ -192,13 +201,16 @@ void predict(const Options& options) {
   }
   std::size_t outliers = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) outliers += rows.outlier(i);
-  fmt::print(stderr, "{} examples, {} of them unlike the training data\n", rows.size(), outliers);
+  fmt::print(stderr, "{} examples, {} of them unlike the training data; {}\n", rows.size(),
+             outliers,
+             rows.samples > 0 ? fmt::format("mean prediction of {} draws", rows.samples)
+                              : "prediction at the mean");
 }
 
 }  // namespace
 
 PredictedRows predict_file(const fs::path& run_or_checkpoint, const fs::path& file,
-                           const fs::path& data_folder, int samples) {
+                           const fs::path& data_folder, std::optional<int> asked) {
   const SavedPosterior saved = read_posterior(run_or_checkpoint);
   std::error_code ignored;
   if (!fs::exists(file, ignored)) {
@@ -214,9 +226,11 @@ PredictedRows predict_file(const fs::path& run_or_checkpoint, const fs::path& fi
                      .outlier_score = {}};
   rows.notes = in.notes;
   if (const std::string note = unfinished(saved); !note.empty()) rows.notes.push_back(note);
+  const int samples = draws_to_average(saved, asked);
   Predictive predictive(*model, saved.state);
   const bool posterior = saved.posterior && samples > 0;
   if (posterior) {
+    rows.samples = samples;
     predictive.marginal(
         {.seed = saved.recipe.seed, .round = saved.state.round, .samples = samples},
         in.batches.size(), [&](std::size_t i) -> const Batch& { return in.batches[i]; },
@@ -230,6 +244,9 @@ PredictedRows predict_file(const fs::path& run_or_checkpoint, const fs::path& fi
     for (const Batch& batch : in.batches) {
       append(predictive.point(batch), model->outputs(), false, rows);
     }
+  }
+  if (rows.target == TargetKind::binary && in.info.table) {
+    rows.notes.push_back(meaning_of_yes(in.info.table->spec));
   }
   score_outliers(in, *model, saved.state, rows);
   return rows;
@@ -288,7 +305,9 @@ void add_predict_command(CLI::App& app, int&) {
       ->required();
   command->add_option("--out", options->out, "where the predictions go; default: printed");
   command->add_option("--format", options->format, "csv or jsonl; default by the name of --out");
-  command->add_option("--samples", options->samples, "draws to average; 0: the mean alone")
+  command
+      ->add_option("--samples", options->samples,
+                   "draws to average, 0: the mean alone; default evaluate.samples, or 10")
       ->check(whole_number(0, 100000));
   command->add_option("--training-data", options->data,
                       "folder with data sets, where they are needed; default $FEDEP_DATA");

@@ -1,7 +1,7 @@
 // `fedep predict RUN|CHECKPOINT --data FILE`: what a posterior says about new rows or images, and how
 // sure it is.
 //
-//   const PredictedRows rows = predict_file("run/hospitals", "new.csv", data_folder, 10);
+//   const PredictedRows rows = predict_file("run/hospitals", "new.csv", data_folder);
 //   fmt::print("{}", predictions_csv(rows));
 //
 // Per example: probabilities averaged over draws of the weights; the entropy of that average; of it
@@ -18,6 +18,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,27 +30,30 @@ namespace fedep {
 
 struct PredictedRows {
   TargetKind target = TargetKind::label;
-  std::vector<std::string> outputs;  // names of classes or tags; of binary: 0 and 1
+  std::vector<std::string> outputs;  // names of classes or tags; of binary: no and yes
   // [rows, outputs]; real targets: mean and standard deviation of the outcome
   std::vector<double> values;
   std::vector<double> entropy;             // [rows], in nats
   std::vector<double> mutual_information;  // [rows], in nats; empty without a posterior
   std::vector<double> outlier_score;       // [rows]
   double threshold = 0;                    // of the score
+  int samples = 0;                         // draws averaged; 0: predictions of the estimate
   std::vector<std::string> notes = {};     // what a reader should know, a line each
 
   std::size_t size() const { return entropy.size(); }
   bool outlier(std::size_t row) const { return outlier_score[row] > threshold; }
 };
 
-// `samples` draws; with an algorithm that estimates a point, or 0: at the estimate.
+// `samples` draws, or draws_to_average() of the run; with an algorithm that estimates a point, or 0:
+// at the estimate.
 PredictedRows predict_file(const std::filesystem::path& run_or_checkpoint,
                            const std::filesystem::path& file,
-                           const std::filesystem::path& data_folder, int samples);
+                           const std::filesystem::path& data_folder,
+                           std::optional<int> samples = {});
 
 // Columns row (from 1), p_<class> of each class, prediction, entropy, mutual_information,
-// outlier_score, out_of_distribution (0 or 1). Real targets: mean, deviation in place of
-// probabilities and prediction.
+// outlier_score, out_of_distribution (0 or 1). Binary targets have the classes no and yes, whatever
+// their values are called. Real targets: mean, deviation in place of probabilities and prediction.
 std::string predictions_csv(const PredictedRows& rows);
 // The same, a line of JSON per example; probabilities are an object by class.
 std::string predictions_jsonl(const PredictedRows& rows);

@@ -26,7 +26,7 @@ TEST(Predict, NewRowsNeedNoTrainingData) {
   const PredictedRows rows = predict_file(run.path(), file, "", 50);
   ASSERT_EQ(rows.size(), 4u);
   EXPECT_EQ(rows.values, with.values);
-  EXPECT_LT(rows.values[1], 0.3);  // p_1 at 25
+  EXPECT_LT(rows.values[1], 0.3);  // p_yes at 25
   EXPECT_GT(rows.values[3], 0.7);  // and at 85
   for (std::size_t i = 0; i < 4; ++i) {
     EXPECT_NEAR(rows.values[2 * i] + rows.values[2 * i + 1], 1, 1e-12);
@@ -55,19 +55,54 @@ TEST(Predict, CsvAndJsonSayTheSame) {
   std::istringstream csv(predictions_csv(rows)), lines(predictions_jsonl(rows));
   std::string line;
   std::getline(csv, line);
-  EXPECT_EQ(line,
-            "row,p_0,p_1,prediction,entropy,mutual_information,outlier_score,out_of_distribution");
+  EXPECT_EQ(
+      line,
+      "row,p_no,p_yes,prediction,entropy,mutual_information,outlier_score,out_of_distribution");
   for (int i = 1; i <= 4; ++i) {
     std::getline(lines, line);
     const auto json = nlohmann::json::parse(line);
     EXPECT_EQ(json["row"], i);
     std::getline(csv, line);
     EXPECT_THAT(line, HasSubstr(fmt::format("{},{:.6g},{:.6g},{},", i,
-                                            json["probabilities"]["0"].get<double>(),
-                                            json["probabilities"]["1"].get<double>(),
+                                            json["probabilities"]["no"].get<double>(),
+                                            json["probabilities"]["yes"].get<double>(),
                                             json["prediction"].get<std::string>())));
     EXPECT_TRUE(line.ends_with(json["out_of_distribution"].get<bool>() ? ",1" : ",0"));
   }
+}
+
+TEST(Predict, ColumnsAreNamedByTheOutcome) {
+  const TemporaryFolder folder;
+  folder.write("wards.csv", ward_table());
+  const auto new_rows = folder.write("new.csv", "age,sodium,died\n25,140,no\n");
+  const auto header = [&](LabelKind label, const std::string& column) {
+    Recipe recipe = parse_recipe(ward_recipe(kFedAvg));
+    recipe.data.label = label;
+    recipe.data.label_column = column;
+    recipe.data.categories = {"died"};
+    recipe.data.features = {"age"};
+    const auto run = folder.path() / column;
+    run_recipe(recipe, {.out = run, .data = folder.path()});
+    const std::string csv = predictions_csv(predict_file(run, new_rows, ""));
+    return csv.substr(0, csv.find(",entropy"));
+  };
+  EXPECT_EQ(header(LabelKind::classes, "unit"), "row,p_CCU,p_ICU,prediction");
+  EXPECT_EQ(header(LabelKind::number, "sodium"), "row,mean,deviation");
+}
+
+TEST(Predict, SaysWhatYesMeans) {
+  const TestRun run;
+  const PredictedRows rows = predict_file(run.path(), run.write("new.csv", kNew), "");
+  EXPECT_EQ(rows.notes, (std::vector<std::string>{"yes means that died is yes"}));
+}
+
+TEST(Predict, SaysHowManyDrawsItTook) {
+  const TestRun run;
+  const auto file = run.write("new.csv", kNew);
+  const PredictedRows rows = predict_file(run.path(), file, "");
+  EXPECT_EQ(rows.samples, 10);
+  EXPECT_EQ(rows.values, predict_file(run.path(), file, "", 10).values);
+  EXPECT_EQ(predict_file(run.path(), file, "", 0).samples, 0);
 }
 
 TEST(Predict, APointEstimateHasNoMutualInformation) {

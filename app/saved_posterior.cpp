@@ -155,6 +155,12 @@ void check_features(const SavedPosterior& saved, const DatasetInfo& data) {
                   saved.file.parent_path().string()));
 }
 
+int draws_to_average(const SavedPosterior& saved, std::optional<int> asked) {
+  constexpr int kDraws = 10;
+  const int in_recipe = saved.recipe.evaluate.samples;
+  return asked.value_or(in_recipe > 0 ? in_recipe : kDraws);
+}
+
 std::string unfinished(const SavedPosterior& saved) {
   const std::int64_t rounds = rounds_of(saved.recipe);
   if (saved.state.round >= rounds) return "";

@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "fedep/config/recipe.h"
@@ -39,6 +40,10 @@ void check_features(const SavedPosterior& saved, const DatasetInfo& data);
 
 // The recipe's model for these data. Throws InputError if its tensors are not the checkpoint's.
 std::unique_ptr<Model> model_of(const SavedPosterior& saved, const DatasetInfo& data);
+
+// How many draws predictions average: as many as are asked for, else the recipe's evaluate.samples,
+// else ten.
+int draws_to_average(const SavedPosterior& saved, std::optional<int> asked);
 
 // "played 300 of 1500 rounds", or nothing for a run that is over.
 std::string unfinished(const SavedPosterior& saved);

@@ -48,6 +48,15 @@ TEST(SavedPosterior, OfAnotherModelIsRefused) {
               HasSubstr("has weight [8, 1] on data other, but has weight [3, 1]"));
 }
 
+TEST(SavedPosterior, IsDrawnFromAsIsAskedElseAsTheRecipeSaysElseTenTimes) {
+  SavedPosterior saved;
+  EXPECT_EQ(draws_to_average(saved, std::nullopt), 10);
+  saved.recipe.evaluate.samples = 7;
+  EXPECT_EQ(draws_to_average(saved, std::nullopt), 7);
+  EXPECT_EQ(draws_to_average(saved, 3), 3);
+  EXPECT_EQ(draws_to_average(saved, 0), 0);
+}
+
 TEST(SavedPosterior, ARunThatGoesOnSaysSo) {
   const TestRun run;
   SavedPosterior saved = read_posterior(run.path());

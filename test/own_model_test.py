@@ -84,14 +84,14 @@ class OwnModelTest(FolderTest):
         self.assertEqual([row["client"] for row in evaluation["per_client"]], ["north", "east", "south", "west"])
         rows = list(csv.DictReader((self.folder / "predictions.csv").read_text().splitlines()))
         self.assertEqual(len(rows), 3)
-        self.assertGreater(float(rows[0]["p_1"]), 0.8)
-        self.assertLess(float(rows[1]["p_1"]), 0.3)
+        self.assertGreater(float(rows[0]["p_yes"]), 0.8)
+        self.assertLess(float(rows[1]["p_yes"]), 0.3)
         self.assertEqual([row["out_of_distribution"] for row in rows[1:]], ["0", "1"])
         # Training went on from the file: the exported parameters are others, and give the mean's predictions.
         printed = json.loads(outputs["python3 use_model.py"])
         point = self.shell("fedep predict run --data new.csv --samples 0 --format jsonl").stdout.splitlines()
         for line, p in zip(point, printed, strict=True):
-            self.assertAlmostEqual(json.loads(line)["probabilities"]["1"], p, places=5)
+            self.assertAlmostEqual(json.loads(line)["probabilities"]["yes"], p, places=5)
         self.assertNotEqual((self.folder / "exported/model.pt").read_bytes(), (self.folder / "stays.pt").read_bytes())
 
     def test_dropout_does_not_depend_on_threads(self):

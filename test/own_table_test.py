@@ -91,6 +91,12 @@ class OwnTable(FolderTest):
         done = self.assert_succeeds(PROGRAM.run("coefficients", "run", "--json", cwd=self.folder))
         found = json.loads(done.stdout)["coefficients"]
         self.assertEqual([c["name"].split(" vs ")[0][:7] for c in found][:2], ["age", "lactate"])
+        (self.folder / "new.csv").write_text("age,lactate,unit,sex\n90,4,icu,f\n30,1,ward,m\n")
+        done = self.assert_succeeds(PROGRAM.run("predict", "run", "--data", "new.csv", cwd=self.folder))
+        self.assertIn("yes means that died is yes", done.stderr)
+        predicted = list(csv.DictReader(done.stdout.splitlines()))
+        self.assertEqual([row["prediction"] for row in predicted], ["yes", "no"])
+        self.assertGreater(float(predicted[0]["p_yes"]), 0.8)
         for coefficient, mean, deviation in zip(found, *pooled_posterior(rows), strict=True):
             with self.subTest(coefficient=coefficient["name"]):
                 self.assertLess(abs(coefficient["mean"] - mean) / deviation, 0.25)

@@ -112,6 +112,17 @@ class PosteriorTest(FolderTest):
             self.assertEqual(again["metrics"], kept["metrics"])
         self.assertEqual(again["layers"], "last")
 
+    def test_draws_are_the_recipes_unless_others_are_asked_for(self):
+        self.make_run(TABLE + "[evaluate]\nsamples = 7\n")
+        new = self.folder / "new.csv"
+        new.write_text("x,y\n1,5\n")
+        for options, draws in ((), "7 draws"), (("--samples", 3), "3 draws"):
+            self.assertIn(draws, self.do("evaluate", "--data", self.folder, *options).stdout)
+            self.assertIn(draws, self.do("predict", "--data", new, *options).stderr)
+        kept = json.loads((self.place / "evaluation.json").read_text())
+        self.assertEqual(kept["samples"], 3)
+        self.assertIn("at the mean", self.do("predict", "--data", new, "--samples", 0).stderr)
+
     def test_evaluate_of_a_checkpoint_touches_no_run(self):
         self.make_run()
         before = state(self.place)
