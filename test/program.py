@@ -29,6 +29,7 @@ rounds = 4
 [[phase]]
 algorithm = "fed_ep"
 rounds = 8
+cooldown = { after = 1, rounds = 5 }  # so that rounds before and after a stop differ
 [phase.inference]
 name = "exact"
 [evaluate]

@@ -6,6 +6,7 @@
 #include <Eigen/Dense>
 
 #include "fedep/algorithm/cavity.h"
+#include "fedep/algorithm/cooldown.h"
 #include "fedep/algorithm/damping.h"
 #include "fedep/algorithm/fed_avg.h"
 #include "fedep/algorithm/fed_ep.h"
@@ -197,6 +198,16 @@ TEST(Damping, HasItsFourRules) {
   EXPECT_DOUBLE_EQ(damping(decaying, 1, 3), 0.5);
   EXPECT_THROW(damping({}, 0, 0), InputError);
   EXPECT_THROW(damping({.rule = DampingRule::constant, .constant = 0}, 3, 0), InputError);
+}
+
+TEST(Cooldown, LeavesWholeStepsThenALineThenWhatStays) {
+  const CooldownSettings settings{.after = 10, .rounds = 4, .to = 0.2};
+  for (const int round : {0, 5, 9}) EXPECT_DOUBLE_EQ(cooldown(settings, round), 1);
+  EXPECT_DOUBLE_EQ(cooldown(settings, 10), 0.8);
+  EXPECT_DOUBLE_EQ(cooldown(settings, 11), 0.6);
+  EXPECT_DOUBLE_EQ(cooldown(settings, 12), 0.4);
+  for (const int round : {13, 14, 1000}) EXPECT_DOUBLE_EQ(cooldown(settings, round), 0.2);
+  EXPECT_DOUBLE_EQ(cooldown({.after = 0, .rounds = 1, .to = 0}, 0), 0);
 }
 
 TEST(Algorithms, AreFoundByNameAndAnUnknownOneGetsASuggestion) {

@@ -38,4 +38,14 @@ struct DampingSettings {
   bool operator==(const DampingSettings&) const = default;
 };
 
+// The server's steps, on q and on factors, are whole in a phase's first `after` rounds, shrink
+// linearly over the next `rounds`, and are `to` of their length from then on.
+struct CooldownSettings {
+  int after = 0;
+  int rounds = 1;
+  double to = 0.01;
+
+  bool operator==(const CooldownSettings&) const = default;
+};
+
 }  // namespace fedep

@@ -114,6 +114,13 @@ void list_fields(Fields& f, InferenceSettings& s) {
 }
 
 template <class Fields>
+void list_fields(Fields& f, CooldownSettings& s) {
+  f("after", s.after, needed(at_least(0)));
+  f("rounds", s.rounds, needed(at_least(1)));
+  f("to", s.to, fraction());
+}
+
+template <class Fields>
 void list_fields(Fields& f, PhaseSettings& s) {
   f("algorithm", s.algorithm, needed(known_algorithm()));
   f("rounds", s.rounds, needed(at_least(1)));
@@ -126,6 +133,7 @@ void list_fields(Fields& f, PhaseSettings& s) {
   f("factors", s.factors);
   f("optimizer_state", s.optimizer_state);
   f("optimizer", s.optimizer, OptimizerSettings{});
+  f("cooldown", s.cooldown, CooldownSettings{});
   f("inference", s.inference, InferenceSettings{});
 }
 

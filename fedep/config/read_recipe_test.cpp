@@ -219,6 +219,8 @@ TEST(ReadRecipe, RefusesWhatIsOutOfRange) {
             "recipe.toml:2: client.batch must be at most 2147483647, but is 4294967297");
   EXPECT_EQ(refusal(with("") + "[[phase]]\nalgorithm = \"fed_ep\"\nrounds = -5"),
             "recipe.toml:9: phase.1.rounds must be at least 1, but is -5");
+  EXPECT_EQ(refusal(with("") + "cooldown = { after = 1, rounds = 2, to = 1.5 }\n"),
+            "recipe.toml:7: phase.0.cooldown.to must be in [0, 1], but is 1.5");
 }
 
 TEST(ReadRecipe, SuggestsTheWordThatWasMeant) {
@@ -246,6 +248,8 @@ TEST(ReadRecipe, RefusesAnAlgorithmThatDoesNotExist) {
 
 TEST(ReadRecipe, RefusesWhatIsMissing) {
   EXPECT_EQ(refusal(""), "recipe.toml: data.name is missing");
+  EXPECT_EQ(refusal(with("") + "cooldown = { after = 1 }\n"),
+            "recipe.toml:7: phase.0.cooldown.rounds is missing");
   EXPECT_EQ(refusal("\n[data]\npath = \"x\"\n"), "recipe.toml:2: data.name is missing");
   EXPECT_EQ(refusal("data.name = \"\"\n"), "recipe.toml:1: data.name must be a name, but is \"\"");
   EXPECT_EQ(refusal("data.name = \"toy\"\n"), "recipe.toml: at least one [[phase]] is missing");

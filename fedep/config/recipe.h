@@ -151,6 +151,7 @@ struct PhaseSettings {
   OptimizerHandover optimizer_state = OptimizerHandover::fresh;
   // For q and for factors in this phase; none: server.optimizer and server.factor_optimizer.
   std::optional<OptimizerSettings> optimizer = {};
+  std::optional<CooldownSettings> cooldown = {};    // none: steps stay whole
   std::optional<InferenceSettings> inference = {};  // none: the algorithm needs none
 
   bool operator==(const PhaseSettings&) const = default;

@@ -160,9 +160,11 @@ TEST(WriteRecipe, HasEveryKeyItEverHad) {
   EXPECT_EQ(names_of<OptimizerSettings>(),
             (Names{"name", "lr", "momentum", "beta1", "beta2", "epsilon", "epsilon_inside_root",
                    "initial_accumulator"}));
-  EXPECT_EQ(names_of<PhaseSettings>(),
-            (Names{"algorithm", "rounds", "cavity", "share", "weight", "clip", "guard",
-                   "guard_floor", "factors", "optimizer_state", "optimizer", "inference"}));
+  EXPECT_EQ(
+      names_of<PhaseSettings>(),
+      (Names{"algorithm", "rounds", "cavity", "share", "weight", "clip", "guard", "guard_floor",
+             "factors", "optimizer_state", "optimizer", "cooldown", "inference"}));
+  EXPECT_EQ(names_of<CooldownSettings>(), (Names{"after", "rounds", "to"}));
   EXPECT_EQ(names_of<InferenceSettings>(),
             (Names{"name", "alpha", "scale", "initial_scale", "shrinkage", "epochs", "samples",
                    "decay", "clip_std", "rescale", "average_within_epoch", "langevin", "rho",

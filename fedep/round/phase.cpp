@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "fedep/algorithm/cooldown.h"
 #include "fedep/message/check.h"
 #include "fedep/optim/optimizer.h"
 
@@ -22,6 +23,11 @@ void check_carried(const std::vector<Phase>& before, const OptimizerSettings& op
 }
 
 }  // namespace
+
+double optimizer_scale(const Phase& phase, std::int64_t round, double damping) {
+  const double scale = phase.damping.outside ? damping : 1.0;
+  return phase.cooldown ? scale * cooldown(*phase.cooldown, round - phase.first_round) : scale;
+}
 
 std::vector<Phase> plan_phases(const Recipe& recipe,
                                const std::function<Family(std::string_view)>& family_of) {
@@ -59,6 +65,7 @@ std::vector<Phase> plan_phases(const Recipe& recipe,
         .carries_optimizer = carries,
         .server_optimizer = optimizer,
         .factor_optimizer = factor,
+        .cooldown = settings.cooldown,
         .clients_per_round = std::size_t(server.clients_per_round),
         .grid_bits = server.grid_bits,
         .inference = inference,

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -31,6 +32,7 @@ struct Phase {
   bool carries_optimizer = false;
   OptimizerSettings server_optimizer = {};
   OptimizerSettings factor_optimizer = {};
+  std::optional<CooldownSettings> cooldown = {};
   std::size_t clients_per_round = 1;
   int grid_bits = 64;
   InferenceSettings inference = {};
@@ -39,6 +41,10 @@ struct Phase {
   bool stateful() const { return cavity == CavityKind::own_factor; }
   std::int64_t end_round() const { return first_round + rounds; }
 };
+
+// What the optimizers' steps of a round, on q and on factors, are multiplied by: δ where it stands
+// outside of them, and the part that a cooldown leaves.
+double optimizer_scale(const Phase& phase, std::int64_t round, double damping);
 
 // `family_of` names the family that an inference method's tilted distributions belong to.
 std::vector<Phase> plan_phases(const Recipe& recipe,

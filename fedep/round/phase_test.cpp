@@ -82,6 +82,20 @@ TEST(PlanPhases, MayHaveAnOptimizerOfTheirOwn) {
   EXPECT_EQ(phases[1].factor_optimizer, own);  // q and the factors take the same steps
 }
 
+TEST(PlanPhases, CoolDownFromTheirOwnFirstRound) {
+  Recipe recipe = two_phases();
+  recipe.phases[1].cooldown = CooldownSettings{.after = 99, .rounds = 2, .to = 0.5};
+  for (const bool outside : {false, true}) {
+    recipe.server.damping.outside = outside;
+    const std::vector<Phase> phases = plan_phases(recipe, diagonal_if_exact);
+    const double damping = outside ? 0.25 : 1;
+    EXPECT_EQ(optimizer_scale(phases[0], 400, 0.25), damping);
+    EXPECT_EQ(optimizer_scale(phases[1], 401 + 98, 0.25), damping);
+    EXPECT_EQ(optimizer_scale(phases[1], 401 + 99, 0.25), 0.75 * damping);
+    EXPECT_EQ(optimizer_scale(phases[1], 1499, 0.25), 0.5 * damping);
+  }
+}
+
 TEST(PlanPhases, CarryOnlyWhatTheNextOptimizerKeeps) {
   Recipe recipe = two_phases();
   recipe.phases[1].optimizer = OptimizerSettings{.name = "adam"};

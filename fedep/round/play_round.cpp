@@ -66,7 +66,7 @@ RoundNumbers play_round(ServerState& state, const Phase& phase, std::uint64_t se
         phase.guard.mode == GuardMode::skip || phase.guard.mode == GuardMode::back_off;
     const OptimizerState before = may_skip ? state.optimizer : OptimizerState{};
     advance(phase.server_optimizer, state.optimizer, next, total,
-            phase.damping.outside ? delta : 1.0);
+            optimizer_scale(phase, state.round, delta));
     if (!phase.algorithm->point_estimate) {
       const GuardOutcome outcome = guard(phase.guard, state.global, next);
       numbers.improper_global = outcome.improper;

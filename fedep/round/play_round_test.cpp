@@ -3,6 +3,8 @@
 #include "fedep/round/play_round.h"
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -123,6 +125,43 @@ TEST(FedEp, UndampedFindsExactFactorsInOneVisitAndStaysThere) {
   const Message found = run.state.global;
   run.play(3);
   EXPECT_EQ(run.state.global, found);
+}
+
+TEST(Cooldown, LeavesAPartOfTheStep) {
+  for (const double part : {0.0, 0.25, 1.0}) {
+    Phase phase = ep_phase(4);
+    const Federation before(whole_clients(), phase, with_prior(0, 4));
+    Federation whole(whole_clients(), phase, with_prior(0, 4));
+    phase.cooldown = CooldownSettings{.to = part};
+    Federation cooled(whole_clients(), phase, with_prior(0, 4));
+    whole.play();
+    cooled.play();
+    expect_near(quotient(cooled.state.global, before.state.global),
+                power(quotient(whole.state.global, before.state.global), float(part)), 1e-6);
+  }
+}
+
+TEST(Cooldown, KeepsPriorTimesFactorsEqualToTheGlobal) {
+  Phase phase = ep_phase(2);
+  phase.cooldown = CooldownSettings{.after = 5, .rounds = 10};
+  Federation run(random_clients(5, Family::diagonal), phase, with_prior(0.5, 2));
+  for (int round = 0; round < 20; ++round) {
+    run.play();
+    expect_near(run.prior_times_factors(), run.state.global, 2e-6);
+  }
+}
+
+// Stochastic EP follows whom it asked last.
+TEST(Cooldown, AveragesOverWhoWasAsked) {
+  const auto distance = [](std::optional<CooldownSettings> cooldown) {
+    Phase phase = sep_phase(2, ShareRule::equal);
+    phase.cooldown = cooldown;
+    Federation run(random_clients(6, Family::diagonal), phase);
+    run.play(2000);
+    const V off = run.state.global.eta() - run.posterior().eta();
+    return std::sqrt(dot(off, off));
+  };
+  EXPECT_LT(distance(CooldownSettings{.after = 200, .rounds = 1800}), 0.3 * distance({}));
 }
 
 TEST(FedSep, ReachesTheExactPosteriorWhenAllAreAsked) {

@@ -107,9 +107,8 @@ Report finish_visit(PreparedVisit prepared, const ClientTask& task, const Client
     return report;
   }
   if (prepared.site) {
-    const double scale = phase.damping.outside ? round.damping : 1.0;
     advance(phase.factor_optimizer, prepared.site->optimizer, prepared.site->factor,
-            from_grid(round.grid, *rounded), scale);
+            from_grid(round.grid, *rounded), optimizer_scale(phase, round.round, round.damping));
     sites->propose(prepared.visit.client.key, round.round, std::move(*prepared.site));
   }
   report.delta = std::move(*rounded);

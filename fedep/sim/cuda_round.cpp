@@ -251,13 +251,13 @@ void CudaRounds::add_delta(const Phase& phase, const Asked& client,
 }
 
 // q after the server's step on `total`; q itself stays, since deltas refer to it.
-DeviceMessage CudaRounds::stepped(const Phase& phase, const DeviceMessage& total, double damping,
+DeviceMessage CudaRounds::stepped(const Phase& phase, const DeviceMessage& total, double scale,
                                   GuardOutcome& outcome) {
   const bool may_skip =
       phase.guard.mode == GuardMode::skip || phase.guard.mode == GuardMode::back_off;
   DeviceOptimizerState before = may_skip ? optimizer_ : DeviceOptimizerState{};
   DeviceMessage next = global_;
-  advance(phase.server_optimizer, optimizer_, next, total, phase.damping.outside ? damping : 1.0);
+  advance(phase.server_optimizer, optimizer_, next, total, scale);
   if (!phase.algorithm->point_estimate) {
     outcome = guard(phase.guard, global_, next);
     if (outcome.skipped) optimizer_ = std::move(before);
@@ -304,12 +304,13 @@ RoundNumbers CudaRounds::play(ServerState& state, const Phase& phase) {
   const std::size_t elements = global_.size() * (global_.isotropic() ? 1 : 2) + global_.isotropic();
   Tally answers = tally(reports, tasks.size(), elements, grid.bits);
   const DeviceMessage total = deltas.total(grid);
+  const double scale = optimizer_scale(phase, round, delta);
   std::optional<DeviceMessage> next;
   double renormalised = 1;
   if (answers.numbers.answered > 0) {
     renormalised = renormalisation(phase, answers);
     GuardOutcome outcome;
-    next = stepped(phase, renormalised == 1 ? total : power(total, float(renormalised)), delta,
+    next = stepped(phase, renormalised == 1 ? total : power(total, float(renormalised)), scale,
                    outcome);
     answers.numbers.improper_global = outcome.improper;
     answers.numbers.step_scale = outcome.scale;
@@ -325,7 +326,7 @@ RoundNumbers CudaRounds::play(ServerState& state, const Phase& phase) {
     }
     deltas.move_factors(grid, shape_, moves,
                         {.optimizer = phase.factor_optimizer,
-                         .scale = phase.damping.outside ? delta : 1.0,
+                         .scale = scale,
                          .settle = answers.numbers.step_scale * renormalised});
     sites_->end(keys);
   }

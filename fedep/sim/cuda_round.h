@@ -58,7 +58,7 @@ class CudaRounds {
                                                std::vector<Asked>& asked);
   void add_delta(const Phase& phase, const Asked& client, const ClientRunOf<DeviceVector>& run,
                  RoundDeltas& deltas) const;
-  DeviceMessage stepped(const Phase& phase, const DeviceMessage& total, double damping,
+  DeviceMessage stepped(const Phase& phase, const DeviceMessage& total, double scale,
                         GuardOutcome& outcome);
 
   std::uint64_t seed_;

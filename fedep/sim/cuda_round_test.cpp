@@ -5,6 +5,7 @@
 #include "fedep/sim/cuda_round.h"
 
 #include <cmath>
+#include <optional>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -117,6 +118,7 @@ struct Case {
   FactorStart start = FactorStart::carry_mean;
   bool damping_outside = false;
   std::string optimizer = "sgd";
+  std::optional<CooldownSettings> cooldown = {};
   int bits = 64;
   double tolerance = 0;
   bool far_off = true;
@@ -135,6 +137,7 @@ Phase phase_of(const Case& c) {
   phase.alpha = 0.01;
   phase.server_optimizer = {.name = c.optimizer, .lr = 0.5, .momentum = 0.5};
   phase.factor_optimizer = phase.server_optimizer;
+  phase.cooldown = c.cooldown;
   phase.clients_per_round = 5;
   phase.grid_bits = c.bits;
   return phase;
@@ -261,6 +264,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{.algorithm = "fed_sep", .family = Family::diagonal, .guard = GuardMode::skip},
         Case{.algorithm = "fed_sep", .damping_outside = true, .optimizer = "yogi"},
         Case{.algorithm = "fed_ep"},
+        Case{.algorithm = "fed_ep", .cooldown = CooldownSettings{.after = 3, .rounds = 6}},
         Case{.algorithm = "fed_ep", .optimizer = "adagrad", .bits = 32},
         Case{.algorithm = "fed_ep", .family = Family::diagonal},
         Case{.algorithm = "fed_ep", .family = Family::diagonal, .start = FactorStart::flat},
