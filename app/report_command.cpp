@@ -1,6 +1,7 @@
 #include "app/report_command.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <span>
@@ -70,11 +71,16 @@ std::vector<std::int64_t> switches_of(std::span<const RunRecord> runs) {
   return rounds;
 }
 
+bool has_marginal(const CurveFigure& figure) {
+  return std::ranges::any_of(figure.curves, [](const FigureCurve& curve) {
+    return std::ranges::any_of(curve.marginal, [](double value) { return std::isfinite(value); });
+  });
+}
+
 std::string note_of(std::span<const RunGroup> groups, std::size_t window) {
   std::size_t most = 1;
   for (const RunGroup& group : groups) most = std::max(most, group.runs.size());
-  std::string note =
-      most > 1 ? fmt::format("mean and two standard deviations over {} seeds", most) : "one seed";
+  std::string note = most > 1 ? fmt::format("mean ± 2 deviations, {} seeds", most) : "one seed";
   if (window > 1) note += fmt::format(", means over {} rounds", window);
   return note;
 }
@@ -93,8 +99,12 @@ std::vector<fs::path> write_figures(std::span<const RunRecord> runs, const Repor
                        .switches = switches_of(runs)};
     for (const RunGroup& group : groups) {
       MeanCurve curve = mean_curve(runs, group, score, request.window);
-      figure.curves.push_back({group.name, std::move(curve.mean), std::move(curve.deviation)});
+      MeanCurve marginal;
+      if (request.marginal) marginal = mean_curve(runs, group, marginal_name(score));
+      figure.curves.push_back({group.name, std::move(curve.mean), std::move(curve.deviation),
+                               std::move(marginal.mean)});
     }
+    if (has_marginal(figure)) figure.note += "; ◇ averaged over draws";
     fs::path file = fmt::format("{}-{}.svg", request.figure, score);
     write_text(file, draw_curves(figure));
     files.push_back(std::move(file));
@@ -141,6 +151,8 @@ void add_report_command(CLI::App& app, int& exit_code) {
       ->type_name("PREFIX");
   command->add_option("--window", request->window, "rounds that a point of a picture averages")
       ->check(whole_number(1, 100000));
+  command->add_flag("--marginal", request->marginal,
+                    "pictures show predictions averaged over draws too");
   command->callback([request, &exit_code] {
     for (const fs::path& file : write_report(*request)) fmt::print("{}\n", file.string());
     exit_code = 0;

@@ -17,6 +17,7 @@ struct ReportRequest {
   std::filesystem::path results = {};  // results.jsonl; empty: none
   std::string figure = {};             // PREFIX: pictures in place of a page
   std::size_t window = 1;              // of the pictures' curves
+  bool marginal = false;               // pictures: predictions averaged over draws too
 };
 
 // Runs that cannot be shown become notices. Throws InputError where nothing can. Gives the files it

@@ -160,9 +160,13 @@ class Pictures(ReportTest):
         self.assertIn("figure/two-nll.svg", files)
         picture = (self.folder / "figure/two-accuracy.svg").read_text()
         self.assertEqual((picture.count("<polyline"), picture.count("<polygon")), (1, 1))
-        self.assertIn("two standard deviations over 2 seeds, means over 5 rounds", picture)
+        self.assertIn("mean ± 2 deviations, 2 seeds, means over 5 rounds<", picture)
         self.assertIn("burn-in ends", picture)
         self.assertFalse((self.folder / "report.html").exists())
+        self.assert_succeeds(self.report("sep-seed1", "--figure", "figure/one", "--marginal"))
+        picture = (self.folder / "figure/one-accuracy.svg").read_text()
+        self.assertEqual((picture.count("<polyline"), picture.count("<polygon")), (1, 1))  # a line and a diamond
+        self.assertIn("one seed; ◇ averaged over draws", picture)
 
 
 class BadInput(ReportTest):

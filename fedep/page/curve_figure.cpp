@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <span>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -30,8 +31,10 @@ LineStyle line_style(std::size_t i) {
 AxisRange shown_range(const CurveFigure& figure) {
   std::vector<double> values;
   for (const FigureCurve& curve : figure.curves) {
-    for (const double value : curve.mean) {
-      if (std::isfinite(value)) values.push_back(value * figure.scale);
+    for (const std::vector<double>* series : {&curve.mean, &curve.marginal}) {
+      for (const double value : *series) {
+        if (std::isfinite(value)) values.push_back(value * figure.scale);
+      }
     }
   }
   if (values.empty()) {
@@ -53,15 +56,24 @@ AxisRange shown_range(const CurveFigure& figure) {
   return range.padded(pad);
 }
 
-// Runs of rounds that have a value, each with its points.
-std::vector<Pixel> line_of(const Frame& frame, const FigureCurve& curve, double scale) {
+// The rounds that have a value.
+std::vector<Pixel> line_of(const Frame& frame, std::span<const double> values, double scale) {
   std::vector<Pixel> points;
-  for (std::size_t i = 0; i < curve.mean.size(); ++i) {
-    if (std::isfinite(curve.mean[i])) {
-      points.push_back(frame.at(double(i + 1), curve.mean[i] * scale));
-    }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (std::isfinite(values[i])) points.push_back(frame.at(double(i + 1), values[i] * scale));
   }
   return points;
+}
+
+void draw_marginal(Svg& svg, const std::vector<Pixel>& points, std::string_view color) {
+  constexpr std::size_t kMostDiamonds = 40;  // more would be a band
+  if (points.size() > 1) svg.polyline(points, {.stroke = color, .width = 1.4, .dash = "1 3"});
+  if (points.size() > kMostDiamonds) return;
+  for (const Pixel& p : points) {
+    const std::array<Pixel, 4> diamond{
+        {{p.x, p.y - 5}, {p.x + 5, p.y}, {p.x, p.y + 5}, {p.x - 5, p.y}}};
+    svg.polygon(diamond, {.fill = "#ffffff", .stroke = color, .width = 1.4});
+  }
 }
 
 void draw_band(Svg& svg, const Frame& frame, const FigureCurve& curve, double scale,
@@ -139,10 +151,14 @@ std::string draw_curves(const CurveFigure& figure) {
   }
   for (std::size_t i = 0; i < figure.curves.size(); ++i) {
     const LineStyle style = line_style(i);
-    const std::vector<Pixel> points = line_of(frame, figure.curves[i], figure.scale);
+    const std::vector<Pixel> points = line_of(frame, figure.curves[i].mean, figure.scale);
     if (points.empty()) continue;
     page.polyline(points, {.stroke = style.color, .width = 2, .dash = style.dash});
     if (points.size() == 1) page.circle(points[0], 4, {.fill = style.color});
+  }
+  for (std::size_t i = 0; i < figure.curves.size(); ++i) {
+    draw_marginal(page, line_of(frame, figure.curves[i].marginal, figure.scale),
+                  line_style(i).color);
   }
   page.end_clip();
   page.text({frame.box.left + frame.box.width / 2, height - 14}, "round",

@@ -15,6 +15,7 @@ struct FigureCurve {
   std::string name;
   std::vector<double> mean;
   std::vector<double> deviation = {};  // over seeds; NaN or nothing: no region
+  std::vector<double> marginal = {};   // of predictions averaged over draws; dotted, with diamonds
 };
 
 struct CurveFigure {

@@ -57,6 +57,19 @@ TEST(CurveFigures, ShadeTwoStandardDeviations) {
   EXPECT_NEAR(region[3], line[0], 0.02);
 }
 
+TEST(CurveFigures, HaveADiamondForEveryMarginalisedScore) {
+  CurveFigure marginal = figure();
+  marginal.curves = {{"a", {0.1, 0.2, 0.3, 0.4}, {}, {NAN, 0.3, NAN, 0.9}}};
+  std::string svg = draw_curves(marginal);
+  EXPECT_EQ(count(svg, "<polygon"), 2u);
+  EXPECT_EQ(count(svg, "<polyline"), 2u);
+  EXPECT_NE(svg.find(">80<"), std::string::npos);  // the axis has room for them
+  marginal.curves[0].marginal = {NAN, NAN, NAN, 0.9};
+  svg = draw_curves(marginal);
+  EXPECT_EQ(count(svg, "<polygon"), 1u);
+  EXPECT_EQ(count(svg, "<polyline"), 1u);
+}
+
 TEST(CurveFigures, AreDrawnOfOnePointAndOfEqualValues) {
   CurveFigure one = figure();
   one.curves = {{"a", {0.5}, {}}};

@@ -122,6 +122,8 @@ std::vector<std::string> scores_in(std::span<const RunRecord> runs) {
   return names;
 }
 
+std::string marginal_name(std::string_view score) { return std::string(score).append(kMarginal); }
+
 std::vector<double> score_curve(const RunRecord& run, std::string_view score) {
   std::vector<double> curve;
   for (const Json& line : run.rounds) {

@@ -33,6 +33,8 @@ ScoreStyle score_style(std::string_view name);
 
 // Names of the scores in some runs' logs, the training loss last, those with _marginal left out.
 std::vector<std::string> scores_in(std::span<const RunRecord> runs);
+// The log's name of a score of predictions that are averaged over draws.
+std::string marginal_name(std::string_view score);
 
 // The score after each round, NaN where there is none.
 std::vector<double> score_curve(const RunRecord& run, std::string_view score);
