@@ -87,6 +87,7 @@ std::optional<Recipe> burn_in_of(const Recipe& recipe, std::int64_t rounds) {
   first.phases.resize(1);
   PhaseSettings& phase = first.phases[0];
   phase.rounds = int(rounds);
+  if (phase.cooldown && rounds <= phase.cooldown->after) phase.cooldown.reset();  // has not begun
   const Algorithm& algorithm = find_algorithm(phase.algorithm);
   if (phase.cavity.value_or(algorithm.cavity) == CavityKind::own_factor) return std::nullopt;
   first.server.factor_optimizer = first.server.optimizer;  // nobody has a factor

@@ -46,7 +46,8 @@ TEST(BurnIn, DependsOnEverythingThatTheFirstPhaseDoes) {
        {"seed=2", "data.clients=31", "data.path=\"other\"", "model.name=\"cnn\"", "client.epochs=2",
         "client.optimizer.lr=0.5", "server.clients_per_round=9", "server.grid_bits=32",
         "server.optimizer.lr=0.25", "server.prior={mean=0.0,precision=1.0}", "phase.0.clip=1.0",
-        "phase.0.algorithm=\"fed_pa\"", "evaluate.every=2", "evaluate.examples=10"}) {
+        "phase.0.algorithm=\"fed_pa\"", "phase.0.cooldown={after=2,rounds=9}", "evaluate.every=2",
+        "evaluate.examples=10"}) {
     EXPECT_NE(burn_in_of(row({change}), 3), first) << change;
   }
 }
@@ -57,7 +58,8 @@ TEST(BurnIn, DoesNotDependOnWhatComesAfterwardsOrOnNames) {
        {"table=\"table8\"", "row=\"two\"", "phase.1.rounds=9", "phase.1.clip=1.0",
         "phase.1.inference.alpha=0.5", "phase.1.algorithm=\"fed_sep\"", "checkpoint.every=1",
         "checkpoint.factors=false", "server.factor_optimizer={name=\"sgd\",lr=0.1}",
-        "evaluate.samples=10", "evaluate.marginal_every=1", "phase.0.rounds=9"}) {
+        "evaluate.samples=10", "evaluate.marginal_every=1", "phase.0.rounds=9",
+        "phase.0.cooldown={after=3,rounds=9}"}) {
     EXPECT_EQ(burn_in_of(row({change}), 3), first) << change;
   }
   EXPECT_EQ(burn_in_of(parse_recipe(kHead), 3), first);
