@@ -55,9 +55,9 @@ std::vector<std::string> notes_of(const SavedPosterior& saved) {
 constexpr const char* kCorrelated =
     "Intervals take columns for uncorrelated; of two that correlate by r they are too narrow by\n"
     "about sqrt(1 - r^2) (docs/hospitals.md).\n";
-constexpr const char* kUnitNoise =
-    "The outcome's noise is taken to have variance 1: intervals are right only for an outcome\n"
-    "that was divided by its noise's standard deviation.\n";
+constexpr const char* kNoise =
+    "The outcome is taken to have a standard deviation of {} around its prediction (model.noise);\n"
+    "where that is wrong by a factor, intervals are too.\n";
 
 void print_coefficients(const std::string& path, const std::string& data, bool json) {
   const CoefficientTable table = read_coefficients(path, data_folder(data));
@@ -79,12 +79,12 @@ CoefficientTable read_coefficients(const std::filesystem::path& run_or_checkpoin
                                ? info_of(*kept)
                                : open_dataset(recipe.data, recipe.seed, data_folder)->info();
   const std::vector<std::string> names = names_of(recipe, info);
-  (void)model_of(saved, info);
+  const auto model = model_of(saved, info);
 
   CoefficientTable out{.data = info.name,
                        .algorithm = saved.algorithm,
                        .round = state.round,
-                       .target = info.target,
+                       .likelihood = model->likelihood(),
                        .scaled = recipe.data.scale,
                        .notes = notes_of(saved)};
   const HostVector<float> means = point_estimate(state);
@@ -101,11 +101,12 @@ std::string coefficients_text(const CoefficientTable& table) {
   std::size_t width = std::string_view("coefficient").size();
   for (const Coefficient& row : table.rows) width = std::max(width, row.name.size());
   const bool posterior = !table.rows.empty() && table.rows[0].deviation;
-  std::string out = fmt::format(
-      "{}, {} after {} rounds\n{} for one {} of the column\n\n", table.data, table.algorithm,
-      table.round,
-      table.target == TargetKind::binary ? "Change of the log-odds" : "Change of the outcome",
-      table.scaled ? "standard deviation" : "unit");
+  std::string out =
+      fmt::format("{}, {} after {} rounds\n{} for one {} of the column\n\n", table.data,
+                  table.algorithm, table.round,
+                  table.likelihood.target == TargetKind::binary ? "Change of the log-odds"
+                                                                : "Change of the outcome",
+                  table.scaled ? "standard deviation" : "unit");
   out += fmt::format("{:<{}}  {:>8}", "coefficient", width, posterior ? "mean" : "estimate");
   if (posterior) out += fmt::format("  {:>8}  {:>20}", "sd", "95 % interval");
   out += '\n';
@@ -125,7 +126,9 @@ std::string coefficients_text(const CoefficientTable& table) {
           : "\nColumns are as they came; a missing value is 0. The intercept belongs to a row of "
             "zeros.\n";
   if (posterior) out += kCorrelated;
-  if (posterior && table.target == TargetKind::real) out += kUnitNoise;
+  if (posterior && table.likelihood.target == TargetKind::real) {
+    out += fmt::format(kNoise, table.likelihood.noise);
+  }
   if (!posterior) out += fmt::format("{} estimates no uncertainty.\n", table.algorithm);
   for (const std::string& note : table.notes) out += fmt::format("Note: {}.\n", note);
   return out;
@@ -146,14 +149,16 @@ std::string coefficients_json(const CoefficientTable& table) {
     }
     rows.push_back(std::move(one));
   }
-  const Json json{
+  Json json{
       {"data", table.data},
       {"algorithm", table.algorithm},
       {"round", table.round},
-      {"unit", fmt::format("{} per {}", table.target == TargetKind::binary ? "log-odds" : "outcome",
+      {"unit", fmt::format("{} per {}",
+                           table.likelihood.target == TargetKind::binary ? "log-odds" : "outcome",
                            table.scaled ? "standard deviation" : "unit")},
       {"notes", table.notes},
       {"coefficients", std::move(rows)}};
+  if (table.likelihood.target == TargetKind::real) json["noise"] = table.likelihood.noise;
   return json.dump() + "\n";
 }
 

@@ -14,8 +14,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "fedep/data/batch.h"
 #include "fedep/message/gaussian.h"
+#include "fedep/model/likelihood.h"
 
 namespace fedep {
 
@@ -33,7 +33,7 @@ struct CoefficientTable {
   std::string data;
   std::string algorithm;
   std::int64_t round = 0;
-  TargetKind target = TargetKind::binary;
+  Likelihood likelihood = TargetKind::binary;
   std::vector<Coefficient> rows = {};  // columns in their order, then the intercept
   bool scaled = true;                  // columns were centred and scaled
   std::vector<std::string> notes = {};

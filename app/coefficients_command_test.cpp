@@ -79,9 +79,12 @@ TEST(Coefficients, OfColumnsThatWereNotScaledAreForOneUnit) {
 
 TEST(Coefficients, OfAnOutcomeThatIsANumberNameTheNoiseTheyTakeForGranted) {
   CoefficientTable table = kTable;
-  EXPECT_THAT(coefficients_text(table), Not(HasSubstr("variance 1")));
-  table.target = TargetKind::real;
-  EXPECT_THAT(coefficients_text(table), HasSubstr("noise is taken to have variance 1"));
+  EXPECT_THAT(coefficients_text(table), Not(HasSubstr("model.noise")));
+  EXPECT_THAT(coefficients_json(table), Not(HasSubstr("noise")));
+  table.likelihood = {TargetKind::real, 2.5};
+  EXPECT_THAT(coefficients_text(table),
+              HasSubstr("a standard deviation of 2.5 around its prediction (model.noise)"));
+  EXPECT_EQ(nlohmann::json::parse(coefficients_json(table))["noise"], 2.5);
 }
 
 TEST(Coefficients, DataWithoutNamedColumnsAreRefused) {

@@ -13,6 +13,7 @@
 
 #include "app/evaluation_file.h"
 #include "app/run_recipe.h"
+#include "app/run_warnings.h"
 #include "app/saved_posterior.h"
 #include "app/whole_number.h"
 #include "fedep/message/error.h"
@@ -76,7 +77,7 @@ struct Options {
 void evaluate(const Options& options) {
   const EvaluateReport report =
       evaluate_run(options.path, data_folder(options.data), {options.samples, options.last_layer});
-  if (!report.note.empty()) fmt::print(stderr, "{}\n", report.note);
+  for (const std::string& note : report.notes) fmt::print(stderr, "{}\n", note);
   const Json json = evaluation_json(report);
   fmt::print("{}", options.json ? json.dump() + "\n" : evaluation_text(report, options.per_client));
   std::error_code ignored;
@@ -115,11 +116,17 @@ EvaluateReport evaluate_run(const std::filesystem::path& run_or_checkpoint,
                         .samples = marginal ? samples : 0,
                         .last_layer = draws.last_layer,
                         .scores = evaluate_posterior(*data, *model, saved.state, settings)};
-  report.note = unfinished(saved);
-  if (!saved.posterior && samples > 0 && report.note.empty()) {
-    report.note = fmt::format("{} has no posterior to draw from: scores are those of its estimate",
-                              saved.algorithm);
+  if (const std::string note = unfinished(saved); !note.empty()) {
+    report.notes.push_back(note);
+    return report;
   }
+  if (!saved.posterior && samples > 0) {
+    report.notes.push_back(fmt::format(
+        "{} has no posterior to draw from: scores are those of its estimate", saved.algorithm));
+  }
+  const std::string doubt =
+      noise_doubt(report.scores.metrics, saved.recipe.model.noise, report.scores.examples);
+  if (!doubt.empty()) report.notes.push_back(doubt);
   return report;
 }
 

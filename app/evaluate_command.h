@@ -17,6 +17,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -31,7 +32,7 @@ struct EvaluateReport {
   int samples = 0;  // 0: the mean alone
   bool last_layer = false;
   PosteriorEvaluation scores;
-  std::string note = {};  // one line on what the scores are not, or empty
+  std::vector<std::string> notes = {};  // what the scores are not, and what they say: a line each
 };
 
 struct EvaluateDraws {

@@ -12,6 +12,7 @@
 namespace fedep {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -64,7 +65,7 @@ TEST(Evaluate, APointEstimateHasNoMarginal) {
   const TestRun run(kFedAvg);
   const EvaluateReport report = evaluate_run(run.path(), run.folder().path(), {});
   EXPECT_EQ(report.samples, 0);
-  EXPECT_THAT(report.note, HasSubstr("no posterior"));
+  EXPECT_THAT(report.notes, ElementsAre(HasSubstr("no posterior")));
   EXPECT_FALSE(evaluation_json(report)["reliability"].contains("marginal"));
 }
 

@@ -122,11 +122,13 @@ void score_outliers(const Inputs& in, Model& model, const ServerState& state, Pr
 }
 
 // One batch's predictions at the end of the rows.
-void append(const Predictions& predictions, std::size_t outputs, bool posterior,
+void append(const Predictions& predictions, const Model& model, bool posterior,
             PredictedRows& rows) {
+  const std::size_t outputs = model.outputs();
   for (std::size_t i = 0; i < predictions.entropy.size(); ++i) {
     const auto mean = std::span(predictions.mean).subspan(i * outputs, outputs);
-    const double variance = 1 + (predictions.spread.empty() ? 0.0 : predictions.spread[i]);
+    const double spread = predictions.spread.empty() ? 0.0 : predictions.spread[i];
+    const double variance = model.likelihood().variance() + spread;
     const double entropy = predictive_entropy(rows.target, mean, variance);
     rows.entropy.push_back(entropy);
     if (posterior) {
@@ -234,7 +236,7 @@ PredictedRows predict_file(const fs::path& run_or_checkpoint, const fs::path& fi
     predictive.marginal(
         {.seed = saved.recipe.seed, .round = saved.state.round, .samples = samples},
         in.batches.size(), [&](std::size_t i) -> const Batch& { return in.batches[i]; },
-        [&](std::size_t, const Predictions& p) { append(p, model->outputs(), true, rows); });
+        [&](std::size_t, const Predictions& p) { append(p, *model, true, rows); });
   } else {
     if (samples > 0) {
       rows.notes.push_back(
@@ -242,7 +244,7 @@ PredictedRows predict_file(const fs::path& run_or_checkpoint, const fs::path& fi
                       saved.algorithm));
     }
     for (const Batch& batch : in.batches) {
-      append(predictive.point(batch), model->outputs(), false, rows);
+      append(predictive.point(batch), *model, false, rows);
     }
   }
   if (rows.target == TargetKind::binary && in.info.table) {

@@ -109,6 +109,12 @@ void check_same_data(const std::filesystem::path& log, const std::string& data) 
                   log.parent_path().string(), before, data));
 }
 
+// Held-out examples behind a round's scores.
+std::size_t scored_examples(const Recipe& recipe, const Task& task) {
+  const std::size_t all = task.data() != nullptr ? task.data()->test_size() : 0;
+  return recipe.evaluate.examples > 0 ? std::min(all, std::size_t(recipe.evaluate.examples)) : all;
+}
+
 constexpr const char* kEvaluation = "evaluation.json";
 
 // Where there are classes; other data have none.
@@ -223,6 +229,9 @@ RunResult run_recipe(const Recipe& recipe, const RunRecipeOptions& options) {
   if (result.end == RunEnd::done) {
     write_last_evaluation(directory, result.state.round,
                           cuda ? cuda->reliability() : task->reliability());
+    const std::string doubt =
+        noise_doubt(result.metrics, recipe.model.noise, scored_examples(recipe, *task));
+    if (!doubt.empty()) fmt::print(stderr, "{}\n", doubt);
   }
   return result;
 }

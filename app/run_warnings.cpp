@@ -1,5 +1,8 @@
 #include "app/run_warnings.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "fedep/sim/chain.h"
@@ -43,6 +46,21 @@ std::vector<std::string> warnings_of(const Recipe& recipe, const std::vector<Pha
     lines.push_back(to_text(pull));
   }
   return lines;
+}
+
+std::string noise_doubt(const Metrics& scores, double noise, std::size_t examples) {
+  const auto rmse =
+      std::ranges::find_if(scores, [](const auto& score) { return score.first == "rmse"; });
+  if (rmse == scores.end() || examples == 0) return {};
+  const double ratio = rmse->second / noise;
+  // The log of an RMSE of n normal errors has a standard deviation of 1/√(2n).
+  const double chance = 2 / std::sqrt(2.0 * double(examples));
+  const double off = std::fabs(std::log(ratio));
+  if (!std::isfinite(off) || off <= std::max(std::log(1.25), chance)) return {};
+  return fmt::format(
+      "the held-out RMSE is {:.3g} and model.noise {:.3g}: intervals are about {:.3g} times too "
+      "{}; set model.noise near {:.3g} (docs/own_model.md)",
+      rmse->second, noise, std::exp(off), ratio > 1 ? "narrow" : "wide", rmse->second);
 }
 
 }  // namespace fedep

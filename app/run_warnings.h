@@ -1,11 +1,13 @@
 // What is no mistake in a recipe or its data, but will not end as its author thinks.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
 #include "fedep/config/recipe.h"
 #include "fedep/round/phase.h"
+#include "fedep/round/run_log.h"
 #include "fedep/sim/task.h"
 
 namespace fedep {
@@ -14,5 +16,9 @@ namespace fedep {
 // clients diverge.
 std::vector<std::string> warnings_of(const Recipe& recipe, const std::vector<Phase>& phases,
                                      const Task& task);
+
+// What the held-out RMSE says of model.noise, where it says so clearly, in a line; else nothing.
+// `examples` were scored.
+std::string noise_doubt(const Metrics& scores, double noise, std::size_t examples);
 
 }  // namespace fedep

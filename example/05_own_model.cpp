@@ -26,7 +26,7 @@ class Perceptron final : public Model {
  public:
   const Layout& layout() const override { return layout_; }
   std::size_t outputs() const override { return 1; }
-  TargetKind target() const override { return TargetKind::binary; }
+  Likelihood likelihood() const override { return TargetKind::binary; }
   void initialise(std::uint64_t seed, std::span<float> theta) const override {
     fill_normal({.seed = seed, .purpose = Purpose::initial_weights}, theta);
   }
@@ -61,7 +61,7 @@ class Perceptron final : public Model {
   double backward(std::span<const float> w, const Batch& batch, Scale scale, const Use& use) {
     std::vector<float> z(batch.size), delta(batch.size);
     logits(w, batch, {}, z);
-    const double loss = loss_delta(target(), batch, z, 1, scale, {}, delta);
+    const double loss = loss_delta(likelihood(), batch, z, 1, scale, {}, delta);
     for (std::size_t i = 0; i < batch.size; ++i) {
       for (std::size_t h = 0; h < kHidden; ++h) {
         const float* x = &batch.dense[2 * i];

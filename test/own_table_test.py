@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The recipe for a table of one's own in docs/hospitals.md, on six hospitals' made-up rows: what `fedep coefficients`
-prints is near the posterior of the pooled rows, in Laplace's approximation, whose deviations are 1/sqrt(H_jj).
+prints is near the posterior of the pooled rows, in Laplace's approximation, whose deviations are 1/sqrt(H_jj). So it is for
+an outcome that is a number, with that page's advice on it.
 
     own_table_test.py PROGRAM
 """
@@ -19,6 +20,7 @@ from program import FolderTest, Program
 PROGRAM = None
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 HOSPITALS = {"north": 150, "south": 150, "east": 120, "west": 100, "lake": 60, "hill": 20}
+NOISE = 4.0  # of days
 
 
 def own_table_recipe():
@@ -36,6 +38,14 @@ def stays():
             yield hospital, "yes" if died else "no", f"{age:.1f}", f"{lactate:.2f}", unit, sex
 
 
+def with_days(rows):
+    """The rows with a number in place of yes or no."""
+    draw = random.Random(6)
+    for hospital, _, age, lactate, unit, sex in rows:
+        days = 5 + (float(age) - 60) / 6 + 2 * (unit == "icu") + draw.gauss(0, NOISE)
+        yield hospital, f"{days:.2f}", age, lactate, unit, sex
+
+
 def solve(a, b):
     """x with a x = b, by elimination."""
     rows = [[*row, value] for row, value in zip(a, b)]
@@ -49,8 +59,8 @@ def solve(a, b):
     return [row[-1] for row in rows]
 
 
-def pooled_posterior(rows):
-    """Mode under N(0, 1), and 1/sqrt of the negative log-posterior's second derivatives there."""
+def scaled_columns(rows):
+    """Each row's scaled features and a 1 for the intercept."""
     columns = []
     for values in (
         [float(row[2]) for row in rows],
@@ -61,7 +71,12 @@ def pooled_posterior(rows):
         mean = sum(values) / len(values)
         deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / len(values))
         columns.append([(value - mean) / deviation for value in values])
-    examples = [[*features, 1.0] for features in zip(*columns)]
+    return [[*features, 1.0] for features in zip(*columns)]
+
+
+def pooled_posterior(rows):
+    """Mode under N(0, 1), and 1/sqrt of the negative log-posterior's second derivatives there."""
+    examples = scaled_columns(rows)
     labels = [row[1] == "yes" for row in rows]
     n = len(examples[0])
     weights = [0.0] * n
@@ -77,19 +92,40 @@ def pooled_posterior(rows):
     return weights, [1 / math.sqrt(hessian[i][i]) for i in range(n)]
 
 
+def pooled_regression(rows):
+    """The same of days, in closed form."""
+    examples = scaled_columns(rows)
+    n = len(examples[0])
+    hessian = [[(i == j) + sum(x[i] * x[j] for x in examples) / NOISE**2 for j in range(n)] for i in range(n)]
+    right = [sum(x[i] * float(row[1]) for x, row in zip(examples, rows)) / NOISE**2 for i in range(n)]
+    return solve(hessian, right), [1 / math.sqrt(hessian[i][i]) for i in range(n)]
+
+
 class OwnTable(FolderTest):
-    def test_has_the_posterior_of_the_pooled_rows(self):
-        rows = list(stays())
+    def coefficients(self, outcome, rows, *settings):
         with open(self.folder / "stays.csv", "w", newline="") as file:
-            csv.writer(file).writerows([("hospital", "died", "age", "lactate", "unit", "sex"), *rows])
+            csv.writer(file).writerows([("hospital", outcome, "age", "lactate", "unit", "sex"), *rows])
         (self.folder / "own_table.toml").write_text(own_table_recipe())
-        options = ("--data", ".", "--set", "data.test_fraction=0")  # so that all rows train
+        options = ["--data", "."]
+        for setting in ("data.test_fraction=0", *settings):  # so that all rows train
+            options += ["--set", setting]
         done = self.assert_succeeds(PROGRAM.run("check", "own_table.toml", *options, cwd=self.folder))
         self.assertNotIn("diverge", done.stderr)
         done = self.assert_succeeds(PROGRAM.run("run", "own_table.toml", *options, "--out", "run", cwd=self.folder))
         self.assertNotIn("refused", done.stderr)
         done = self.assert_succeeds(PROGRAM.run("coefficients", "run", "--json", cwd=self.folder))
-        found = json.loads(done.stdout)["coefficients"]
+        return json.loads(done.stdout)["coefficients"]
+
+    def assert_near(self, found, posterior):
+        for coefficient, mean, deviation in zip(found, *posterior, strict=True):
+            with self.subTest(coefficient=coefficient["name"]):
+                self.assertLess(abs(coefficient["mean"] - mean) / deviation, 0.25)
+                self.assertLess(abs(coefficient["sd"] / deviation - 1), 0.1)
+
+    def test_has_the_posterior_of_the_pooled_rows(self):
+        rows = list(stays())
+        found = self.coefficients("died", rows)
+        self.assert_near(found, pooled_posterior(rows))
         self.assertEqual([c["name"].split(" vs ")[0][:7] for c in found][:2], ["age", "lactate"])
         (self.folder / "new.csv").write_text("age,lactate,unit,sex\n90,4,icu,f\n30,1,ward,m\n")
         done = self.assert_succeeds(PROGRAM.run("predict", "run", "--data", "new.csv", cwd=self.folder))
@@ -97,10 +133,12 @@ class OwnTable(FolderTest):
         predicted = list(csv.DictReader(done.stdout.splitlines()))
         self.assertEqual([row["prediction"] for row in predicted], ["yes", "no"])
         self.assertGreater(float(predicted[0]["p_yes"]), 0.8)
-        for coefficient, mean, deviation in zip(found, *pooled_posterior(rows), strict=True):
-            with self.subTest(coefficient=coefficient["name"]):
-                self.assertLess(abs(coefficient["mean"] - mean) / deviation, 0.25)
-                self.assertLess(abs(coefficient["sd"] / deviation - 1), 0.1)
+
+    def test_has_it_for_a_number_too(self):
+        rows = list(with_days(stays()))
+        # The recipe's rate is 0.15 of the page's 4 n/N; this is as much of σ² n/N.
+        settings = ("data.label_column=days", "data.label=number", f"model.noise={NOISE}", "client.optimizer.lr=0.08")
+        self.assert_near(self.coefficients("days", rows, *settings), pooled_regression(rows))
 
 
 if __name__ == "__main__":

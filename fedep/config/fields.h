@@ -64,6 +64,7 @@ void list_fields(Fields& f, ModelSettings& s) {
   f("name", s.name);
   f("norm", s.norm);
   f("initial_scale", s.initial_scale, at_least(0));
+  f("noise", s.noise, positive());
   f("path", s.path);
 }
 

@@ -210,6 +210,12 @@ TEST(ReadRecipe, RefusesWhatIsOutOfRange) {
             "recipe.toml:2: server.grid_bits must be 64 or 32, but is 16");
   EXPECT_EQ(refusal(with("[server]\ndamping = 0")),
             "recipe.toml:2: server.damping must be positive, but is 0");
+  EXPECT_EQ(refusal(with("[model]\nnoise = 0")),
+            "recipe.toml:2: model.noise must be positive, but is 0");
+  EXPECT_EQ(refusal(with("[model]\nnoise = -2.5")),
+            "recipe.toml:2: model.noise must be positive, but is -2.5");
+  EXPECT_EQ(refusal(with("[model]\nnoise = inf")),
+            "recipe.toml:2: model.noise must be finite, but is inf");
   EXPECT_EQ(refusal(with("[server.optimizer]\nlr = nan")),
             "recipe.toml:2: server.optimizer.lr must be finite, but is nan");
   EXPECT_EQ(refusal(with("[server.optimizer]\nlr = inf")),

@@ -66,6 +66,7 @@ struct ModelSettings {
   std::string name = "linear";
   NormKind norm = NormKind::group_norm;  // resnet18
   double initial_scale = 0.0;            // linear: of its random weights at the start
+  double noise = 1.0;                    // deviation of a number around its prediction
   std::string path = {};                 // torchscript
 
   bool operator==(const ModelSettings&) const = default;

@@ -150,7 +150,7 @@ TEST(WriteRecipe, HasEveryKeyItEverHad) {
                                              "label_negative", "features",
                                              "categories",     "missing",
                                              "test_column",    "scale"}));
-  EXPECT_EQ(names_of<ModelSettings>(), (Names{"name", "norm", "initial_scale", "path"}));
+  EXPECT_EQ(names_of<ModelSettings>(), (Names{"name", "norm", "initial_scale", "noise", "path"}));
   EXPECT_EQ(names_of<ClientSettings>(), (Names{"epochs", "batch", "remainder", "weight_decay",
                                                "loss_times_batch", "optimizer"}));
   EXPECT_EQ(names_of<ServerSettings>(),

@@ -13,7 +13,7 @@ enum class TargetKind {
   label,   // one of several classes: softmax cross-entropy
   binary,  // 0 or 1: one logit, logistic loss
   tags,    // any subset of several tags: one logistic loss per tag, averaged over tags
-  real,    // a number with unit Gaussian noise: half the squared error
+  real,    // a number with Gaussian noise: squared error over twice the noise's variance
 };
 
 // Rows of different lengths, one after another: row i is [offsets[i], offsets[i+1]).

@@ -1,7 +1,7 @@
 // Root mean squared error and Gaussian negative log likelihood of predicted numbers.
 //
 //   RegressionMetrics metrics;
-//   metrics.add(predictions, batch.reals);       // unit noise, as the model's loss has it
+//   metrics.add(predictions, batch.reals);       // unit noise
 //   metrics.add(means, variances, batch.reals);  // or a predictive distribution N(mean, variance)
 #pragma once
 

@@ -21,7 +21,7 @@ class Linear final : public Model {
 
   const Layout& layout() const override { return layout_; }
   std::size_t outputs() const override { return shape_.outputs; }
-  TargetKind target() const override { return shape_.target; }
+  Likelihood likelihood() const override { return {shape_.target, shape_.noise}; }
 
   void initialise(std::uint64_t seed, std::span<float> theta) const override {
     fill_initial_weights(seed, 0, shape_.initial_scale, theta.first(weights_));
@@ -66,7 +66,7 @@ class Linear final : public Model {
                  std::span<const float> tag_targets) {
     delta_.resize(batch.size * shape_.outputs);
     logits(theta, batch, {}, delta_);
-    return loss_delta(shape_.target, batch, delta_, shape_.outputs, scale, tag_targets, delta_);
+    return loss_delta(likelihood(), batch, delta_, shape_.outputs, scale, tag_targets, delta_);
   }
 
   LinearShape shape_;

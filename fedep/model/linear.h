@@ -18,6 +18,7 @@ struct LinearShape {
   std::size_t features = 0;
   std::size_t outputs = 0;
   TargetKind target = TargetKind::label;
+  double noise = 1.0;          // of real targets
   double initial_scale = 0.0;  // of the weights; the bias starts at zero
 };
 

@@ -59,7 +59,7 @@ class LinearOfKind : public testing::TestWithParam<TargetKind> {
   static constexpr std::size_t n = 6, features = 20;
   const TargetKind target = GetParam();
   const std::size_t outputs = target == TargetKind::label || target == TargetKind::tags ? 5 : 1;
-  const LinearShape shape{.features = features, .outputs = outputs, .target = target};
+  const LinearShape shape{.features = features, .outputs = outputs, .target = target, .noise = 1.5};
   Batch batch = dense_batch(n, features, target, outputs);
 };
 
@@ -94,7 +94,7 @@ TEST_P(LinearOfKind, HasTheGradientOfCentralDifferences) {
           total += std::exp(z);
           if (std::size_t(batch.labels[i]) == o) at_label = z;
         } else if (target == TargetKind::real) {
-          total += 0.5 * std::pow(z - double(batch.reals[i]), 2);
+          total += 0.5 * std::pow((z - double(batch.reals[i])) / shape.noise, 2);
         } else {
           total += (std::log1p(std::exp(z)) - y * z) / double(outputs);
         }

@@ -137,15 +137,16 @@ double tags_delta(const Batch& batch, std::size_t outputs, float scale,
   return sum / double(outputs);
 }
 
-double real_delta(const Batch& batch, float scale, std::span<float> delta) {
+double real_delta(const Batch& batch, double variance, float scale, std::span<float> delta) {
   check_same_size("loss_delta", "reals", batch.size, batch.reals.size());
+  const float per_variance = float(double(scale) / variance);
   double sum = 0;
   for (std::size_t i = 0; i < batch.size; ++i) {
     const float error = delta[i] - batch.reals[i];
     sum += 0.5 * double(error) * double(error);
-    delta[i] = error * scale;
+    delta[i] = error * per_variance;
   }
-  return sum;
+  return sum / variance;
 }
 
 // A draw from softmax of the row, by inversion of its distribution function.
@@ -198,7 +199,7 @@ double logistic_delta(std::span<float> z, std::span<const float> y, float scale)
   });
 }
 
-double loss_delta(TargetKind target, const Batch& batch, std::span<const float> logits,
+double loss_delta(const Likelihood& likelihood, const Batch& batch, std::span<const float> logits,
                   std::size_t outputs, Scale scale, std::span<const float> tag_targets,
                   std::span<float> delta) {
   assert(logits.size() == batch.size * outputs && delta.size() == logits.size());
@@ -206,7 +207,7 @@ double loss_delta(TargetKind target, const Batch& batch, std::span<const float> 
   if (delta.data() != logits.data()) std::copy(logits.begin(), logits.end(), delta.begin());
   const double n = double(batch.size);
   const float factor = scale == Scale::batch_mean ? float(1.0 / n) : 1.0f;
-  switch (target) {
+  switch (likelihood.target) {
     case TargetKind::label:
       return label_delta(batch, outputs, factor, delta) / n;
     case TargetKind::binary:
@@ -214,14 +215,15 @@ double loss_delta(TargetKind target, const Batch& batch, std::span<const float> 
     case TargetKind::tags:
       return tags_delta(batch, outputs, factor, tag_targets, delta) / n;
     case TargetKind::real:
-      return real_delta(batch, factor, delta) / n;
+      return real_delta(batch, likelihood.variance(), factor, delta) / n;
   }
   return 0;
 }
 
-DrawnTargets sample_labels(TargetKind target, std::span<const float> logits, std::size_t outputs,
-                           const Address& address, LabelSampler sampler) {
+DrawnTargets sample_labels(const Likelihood& likelihood, std::span<const float> logits,
+                           std::size_t outputs, const Address& address, LabelSampler sampler) {
   assert(outputs > 0 && logits.size() % outputs == 0);
+  const TargetKind target = likelihood.target;
   if (sampler == LabelSampler::softmax_index && target != TargetKind::tags &&
       target != TargetKind::label) {
     throw InputError("sample_labels: softmax_index needs several outputs: labels or tags");
@@ -237,7 +239,7 @@ DrawnTargets sample_labels(TargetKind target, std::span<const float> logits, std
     } else if (target == TargetKind::binary) {
       drawn.labels.push_back(stream.uniform() < sigmoid(double(row[0])) ? 1 : 0);
     } else if (target == TargetKind::real) {
-      drawn.reals.push_back(row[0] + float(stream.normal()));
+      drawn.reals.push_back(row[0] + float(likelihood.noise * stream.normal()));
     } else if (sampler == LabelSampler::softmax_index) {
       const std::size_t index = draw_categorical(row, stream.uniform(), scratch);
       drawn.tag_targets.insert(drawn.tag_targets.end(), outputs, float(index));

@@ -1,7 +1,7 @@
 // Losses of the four kinds of targets, their derivatives by the logits, and labels drawn from them.
 //
 //   label    -log softmax(z)_y                       binary  log(1 + e^z) - y z
-//   tags     mean over tags c of log(1 + e^z_c) - y_c z_c    real    (z - y)^2 / 2
+//   tags     mean over tags c of log(1 + e^z_c) - y_c z_c    real    (z - y)^2 / (2 noise^2)
 //
 //   const double loss = loss_delta(TargetKind::label, batch, logits, 62, Scale::batch_mean, {}, delta);
 #pragma once
@@ -13,6 +13,7 @@
 
 #include "fedep/config/recipe.h"
 #include "fedep/data/batch.h"
+#include "fedep/model/likelihood.h"
 #include "fedep/random/stream.h"
 
 namespace fedep {
@@ -25,7 +26,7 @@ enum class Scale {
 // Mean loss over the batch. Writes delta [batch.size, outputs]; it may be the memory of `logits`.
 // `tag_targets` [batch.size, outputs] replaces the batch's tags if it is not empty.
 // Throws InputError where the batch has no targets of this kind or a label is not below `outputs`.
-double loss_delta(TargetKind target, const Batch& batch, std::span<const float> logits,
+double loss_delta(const Likelihood& likelihood, const Batch& batch, std::span<const float> logits,
                   std::size_t outputs, Scale scale, std::span<const float> tag_targets,
                   std::span<float> delta);
 
@@ -43,9 +44,10 @@ struct DrawnTargets {
 };
 
 // One draw per example from the model's own predictive distribution: categorical, Bernoulli, a
-// Bernoulli per tag, or a normal of unit variance. LabelSampler::softmax_index is for tags: a draw
+// Bernoulli per tag, or a normal with the noise. LabelSampler::softmax_index is for tags: a draw
 // from softmax over the tags, whose index becomes the target of all of them.
-DrawnTargets sample_labels(TargetKind target, std::span<const float> logits, std::size_t outputs,
-                           const Address& address, LabelSampler sampler = LabelSampler::model);
+DrawnTargets sample_labels(const Likelihood& likelihood, std::span<const float> logits,
+                           std::size_t outputs, const Address& address,
+                           LabelSampler sampler = LabelSampler::model);
 
 }  // namespace fedep

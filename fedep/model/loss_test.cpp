@@ -24,8 +24,9 @@ Batch targets_of(TargetKind target) {
   return batch;
 }
 
-double plain_loss(TargetKind target, const Batch& batch, const std::vector<double>& z,
+double plain_loss(const Likelihood& likelihood, const Batch& batch, const std::vector<double>& z,
                   std::size_t outputs) {
+  const TargetKind target = likelihood.target;
   double sum = 0;
   for (std::size_t i = 0; i < batch.size; ++i) {
     double total = 0;
@@ -40,7 +41,9 @@ double plain_loss(TargetKind target, const Batch& batch, const std::vector<doubl
       if (target == TargetKind::label) total += std::exp(a);
       if (target == TargetKind::binary) total += std::log1p(std::exp(a)) - y * a;
       if (target == TargetKind::tags) total += (std::log1p(std::exp(a)) - y * a) / double(outputs);
-      if (target == TargetKind::real) total += 0.5 * std::pow(a - double(batch.reals[i]), 2);
+      if (target == TargetKind::real) {
+        total += 0.5 * std::pow((a - double(batch.reals[i])) / likelihood.noise, 2);
+      }
     }
     if (target == TargetKind::label) {
       total = std::log(total) - z[i * outputs + std::size_t(batch.labels[i])];
@@ -50,9 +53,10 @@ double plain_loss(TargetKind target, const Batch& batch, const std::vector<doubl
   return sum / double(batch.size);
 }
 
-class LossOfKind : public testing::TestWithParam<TargetKind> {
+class LossOfKind : public testing::TestWithParam<Likelihood> {
  protected:
-  const TargetKind target = GetParam();
+  const Likelihood likelihood = GetParam();
+  const TargetKind target = likelihood.target;
   const std::size_t outputs = target == TargetKind::label || target == TargetKind::tags ? 5 : 1;
   const Batch batch = targets_of(target);
   std::vector<float> logits = std::vector<float>(kRows * outputs);
@@ -65,45 +69,47 @@ class LossOfKind : public testing::TestWithParam<TargetKind> {
 
 TEST_P(LossOfKind, AndItsDerivativeAreThoseOfTheDefinition) {
   const std::vector<double> z(logits.begin(), logits.end());
-  const double loss = loss_delta(target, batch, logits, outputs, Scale::batch_mean, {}, delta);
-  EXPECT_NEAR(loss, plain_loss(target, batch, z, outputs), 1e-6);
+  const double loss = loss_delta(likelihood, batch, logits, outputs, Scale::batch_mean, {}, delta);
+  EXPECT_NEAR(loss, plain_loss(likelihood, batch, z, outputs), 1e-6);
   const double h = 1e-6;
   for (std::size_t i = 0; i < z.size(); ++i) {
     std::vector<double> up = z, down = z;
     up[i] += h;
     down[i] -= h;
-    const double slope =
-        (plain_loss(target, batch, up, outputs) - plain_loss(target, batch, down, outputs)) /
-        (2 * h);
+    const double slope = (plain_loss(likelihood, batch, up, outputs) -
+                          plain_loss(likelihood, batch, down, outputs)) /
+                         (2 * h);
     EXPECT_NEAR(double(delta[i]), slope, 1e-6) << i;
   }
 }
 
 TEST_P(LossOfKind, PerExampleIsTheBatchTimesItsSize) {
   std::vector<float> each(delta.size());
-  loss_delta(target, batch, logits, outputs, Scale::batch_mean, {}, delta);
-  loss_delta(target, batch, logits, outputs, Scale::per_example, {}, each);
+  loss_delta(likelihood, batch, logits, outputs, Scale::batch_mean, {}, delta);
+  loss_delta(likelihood, batch, logits, outputs, Scale::per_example, {}, each);
   for (std::size_t i = 0; i < each.size(); ++i) EXPECT_NEAR(each[i], 3.0f * delta[i], 1e-6f);
 }
 
 TEST_P(LossOfKind, MayReplaceItsLogits) {
-  loss_delta(target, batch, logits, outputs, Scale::batch_mean, {}, delta);
+  loss_delta(likelihood, batch, logits, outputs, Scale::batch_mean, {}, delta);
   std::vector<float> both = logits;
-  loss_delta(target, batch, both, outputs, Scale::batch_mean, {}, both);
+  loss_delta(likelihood, batch, both, outputs, Scale::batch_mean, {}, both);
   EXPECT_EQ(both, delta);
 }
 
 TEST_P(LossOfKind, RefusesABatchWithoutItsTargets) {
   Batch bare;
   bare.size = kRows;
-  EXPECT_THROW(loss_delta(target, bare, logits, outputs, Scale::batch_mean, {}, delta), InputError);
+  EXPECT_THROW(loss_delta(likelihood, bare, logits, outputs, Scale::batch_mean, {}, delta),
+               InputError);
 }
 
 TEST_P(LossOfKind, StaysFiniteAtExtremeLogits) {
   for (const float far : {-1e4f, 1e4f}) {
     std::fill(logits.begin(), logits.end(), 0.0f);
     logits[0] = far;
-    const double loss = loss_delta(target, batch, logits, outputs, Scale::batch_mean, {}, delta);
+    const double loss =
+        loss_delta(likelihood, batch, logits, outputs, Scale::batch_mean, {}, delta);
     EXPECT_TRUE(std::isfinite(loss));
     for (const float d : delta) EXPECT_TRUE(std::isfinite(d));
   }
@@ -120,12 +126,12 @@ TEST_P(LossOfKind, HasZeroMeanDerivativeAtLabelsDrawnFromTheModel) {
                     logits.begin() + std::ptrdiff_t(2 * outputs));
   }
   const Address address{.seed = 5, .purpose = Purpose::labels, .round = 1};
-  DrawnTargets drawn = sample_labels(target, repeated, outputs, address);
-  EXPECT_EQ(drawn, sample_labels(target, repeated, outputs, address));
+  DrawnTargets drawn = sample_labels(likelihood, repeated, outputs, address);
+  EXPECT_EQ(drawn, sample_labels(likelihood, repeated, outputs, address));
   many.labels = drawn.labels;
   many.reals = drawn.reals;
   std::vector<float> out(repeated.size());
-  loss_delta(target, many, repeated, outputs, Scale::per_example, drawn.tag_targets, out);
+  loss_delta(likelihood, many, repeated, outputs, Scale::per_example, drawn.tag_targets, out);
   for (std::size_t c = 0; c < outputs; ++c) {
     double mean = 0, square = 0;
     for (std::size_t i = 0; i < draws; ++i) {
@@ -134,12 +140,18 @@ TEST_P(LossOfKind, HasZeroMeanDerivativeAtLabelsDrawnFromTheModel) {
     }
     EXPECT_NEAR(mean, 0.0, 5 * std::sqrt(square / double(draws)));
     EXPECT_GT(square, 0.0);
+    // Of a normal it is 1/σ²; so many squares have a relative standard error of 0.01.
+    if (target == TargetKind::real) {
+      EXPECT_NEAR(square * likelihood.variance(), 1, 0.05);
+    }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, LossOfKind,
-                         testing::Values(TargetKind::label, TargetKind::binary, TargetKind::tags,
-                                         TargetKind::real));
+                         testing::Values(Likelihood(TargetKind::label),
+                                         Likelihood(TargetKind::binary),
+                                         Likelihood(TargetKind::tags), Likelihood(TargetKind::real),
+                                         Likelihood(TargetKind::real, 2.5)));
 
 TEST(Loss, RefusesALabelThatIsNoClass) {
   Batch batch = targets_of(TargetKind::label);

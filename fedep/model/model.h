@@ -17,6 +17,7 @@
 
 #include "fedep/data/batch.h"
 #include "fedep/message/layout.h"
+#include "fedep/model/likelihood.h"
 #include "fedep/random/stream.h"
 
 namespace fedep {
@@ -57,7 +58,8 @@ class Model {
   virtual const Layout& layout() const = 0;
   std::size_t size() const { return size_of(layout()); }
   virtual std::size_t outputs() const = 0;
-  virtual TargetKind target() const = 0;
+  virtual Likelihood likelihood() const = 0;
+  TargetKind target() const { return likelihood().target; }
 
   // Initial weights, addressed by the seed alone.
   virtual void initialise(std::uint64_t seed, std::span<float> theta) const = 0;

@@ -44,12 +44,12 @@ constexpr std::size_t kExamplesAtOnce = 32;
 
 class NetworkModel final : public Model {
  public:
-  NetworkModel(std::unique_ptr<Network> network, TargetKind target)
-      : network_(std::move(network)), target_(target) {}
+  NetworkModel(std::unique_ptr<Network> network, const Likelihood& likelihood)
+      : network_(std::move(network)), likelihood_(likelihood) {}
 
   const Layout& layout() const override { return network_->layout(); }
   std::size_t outputs() const override { return network_->outputs(); }
-  TargetKind target() const override { return target_; }
+  Likelihood likelihood() const override { return likelihood_; }
   std::vector<Range> live() const override { return network_->live(); }
   void initialise(std::uint64_t seed, std::span<float> theta) const override {
     network_->initialise(seed, theta);
@@ -89,20 +89,22 @@ class NetworkModel final : public Model {
     check_images(batch);
     delta_.resize(batch.size * outputs());
     network_->forward(theta.data(), batch.size, batch.dense.data(), mode, 0, delta_.data());
-    const double loss = loss_delta(target_, batch, delta_, outputs(), scale, tag_targets, delta_);
+    const double loss =
+        loss_delta(likelihood_, batch, delta_, outputs(), scale, tag_targets, delta_);
     network_->backward(theta.data(), batch.size, batch.dense.data(), delta_.data(), sink);
     return loss;
   }
 
   std::unique_ptr<Network> network_;
-  TargetKind target_;
+  Likelihood likelihood_;
   std::vector<float> delta_;
 };
 
 }  // namespace
 
-std::unique_ptr<Model> make_network_model(std::unique_ptr<Network> network, TargetKind target) {
-  return std::make_unique<NetworkModel>(std::move(network), target);
+std::unique_ptr<Model> make_network_model(std::unique_ptr<Network> network,
+                                          const Likelihood& likelihood) {
+  return std::make_unique<NetworkModel>(std::move(network), likelihood);
 }
 
 }  // namespace fedep

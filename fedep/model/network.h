@@ -53,6 +53,7 @@ class Network {
                         const GradientSink& sink) = 0;
 };
 
-std::unique_ptr<Model> make_network_model(std::unique_ptr<Network> network, TargetKind target);
+std::unique_ptr<Model> make_network_model(std::unique_ptr<Network> network,
+                                          const Likelihood& likelihood);
 
 }  // namespace fedep

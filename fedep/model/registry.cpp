@@ -46,16 +46,17 @@ std::unique_ptr<Model> linear(const ModelSettings& settings, const DatasetInfo& 
   const LinearShape shape{.features = data.feature_count(),
                           .outputs = data.outputs,
                           .target = data.target,
+                          .noise = settings.noise,
                           .initial_scale = settings.initial_scale};
   if (data.sparse) return make_sparse_linear(shape);
   return make_linear(shape);
 }
 
-std::unique_ptr<Model> cnn(const ModelSettings&, const DatasetInfo& data) {
+std::unique_ptr<Model> cnn(const ModelSettings& settings, const DatasetInfo& data) {
   const auto [height, width, channels] = image_shape("cnn", data, 6);
   return make_network_model(
       make_cnn({.height = height, .width = width, .channels = channels, .outputs = data.outputs}),
-      data.target);
+      {data.target, settings.noise});
 }
 
 std::unique_ptr<Model> resnet(std::string_view name, const std::array<std::size_t, 4>& channels,
@@ -67,7 +68,7 @@ std::unique_ptr<Model> resnet(std::string_view name, const std::array<std::size_
                                          .outputs = data.outputs,
                                          .group_channels = channels,
                                          .norm = settings.norm}),
-                            data.target);
+                            {data.target, settings.noise});
 }
 
 std::unique_ptr<Model> resnet18(const ModelSettings& settings, const DatasetInfo& data) {

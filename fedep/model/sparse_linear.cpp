@@ -38,7 +38,7 @@ class SparseLinearModel final : public SparseLinear {
 
   const Layout& layout() const override { return layout_; }
   std::size_t outputs() const override { return shape_.outputs; }
-  TargetKind target() const override { return shape_.target; }
+  Likelihood likelihood() const override { return {shape_.target, shape_.noise}; }
 
   void initialise(std::uint64_t seed, std::span<float> theta) const override {
     fill_initial_weights(seed, 0, shape_.initial_scale, theta.first(weights_));
@@ -120,7 +120,7 @@ class SparseLinearModel final : public SparseLinear {
                  std::span<const float> tag_targets) {
     delta_.resize(batch.size * shape_.outputs);
     logits(theta, batch, {}, delta_);
-    return loss_delta(shape_.target, batch, delta_, shape_.outputs, scale, tag_targets, delta_);
+    return loss_delta(likelihood(), batch, delta_, shape_.outputs, scale, tag_targets, delta_);
   }
 
   // slots_[row] = its place among `rows`; places of others are left over from before.

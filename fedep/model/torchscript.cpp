@@ -42,7 +42,7 @@ torch::jit::Module load(const std::string& path) {
 class TorchscriptModel final : public Model {
  public:
   TorchscriptModel(const ModelSettings& settings, const DatasetInfo& data)
-      : module_(load(settings.path)), data_(data), path_(settings.path) {
+      : module_(load(settings.path)), data_(data), noise_(settings.noise), path_(settings.path) {
     torch::set_num_threads(1);
     adopt_parameters();
     check_behaviour();
@@ -50,7 +50,7 @@ class TorchscriptModel final : public Model {
 
   const Layout& layout() const override { return layout_; }
   std::size_t outputs() const override { return data_.outputs; }
-  TargetKind target() const override { return data_.target; }
+  Likelihood likelihood() const override { return {data_.target, noise_}; }
 
   void initialise(std::uint64_t, std::span<float> theta) const override {
     std::copy(initial_.begin(), initial_.end(), theta.begin());
@@ -194,7 +194,7 @@ class TorchscriptModel final : public Model {
     const Tensor out = forward(batch, mode);
     const std::size_t count = batch.size * outputs();
     Tensor delta = torch::empty({std::int64_t(batch.size), std::int64_t(outputs())});
-    const double loss = loss_delta(target(), batch, {out.data_ptr<float>(), count}, outputs(),
+    const double loss = loss_delta(likelihood(), batch, {out.data_ptr<float>(), count}, outputs(),
                                    scale, tag_targets, {delta.data_ptr<float>(), count});
     const std::vector<Tensor> gradients =
         torch::autograd::grad({out}, parameters_, {delta}, false, false, true);
@@ -226,6 +226,7 @@ class TorchscriptModel final : public Model {
 
   torch::jit::Module module_;
   DatasetInfo data_;
+  double noise_;
   std::string path_;
   Layout layout_;
   std::vector<float> initial_;

@@ -78,6 +78,30 @@ TEST(Torchscript, OfALinearModuleIsTheLinearModel) {
   for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-5f * b[i] + 1e-7f);
 }
 
+TEST(Torchscript, OfNumbersDividesByTheVarianceOfTheNoise) {
+  const SavedModule module(
+      "def forward(self, x):\n  return x.matmul(self.weight)[:, 0:1] + self.bias[0]\n");
+  DatasetInfo data = data_of(1);
+  data.target = TargetKind::real;
+  ModelSettings settings = module.settings();
+  const auto unit = make_torchscript(settings, data);
+  settings.noise = 2;
+  const auto model = make_torchscript(settings, data);
+  std::vector<float> theta(model->size()), a(theta.size()), b(theta.size());
+  model->initialise(1, theta);
+  Batch batch = some_batch();
+  batch.labels.clear();
+  batch.reals = {1, -2, 0.5f, 3, 0};
+  EXPECT_EQ(model->loss_gradient(theta, batch, {}, a),
+            unit->loss_gradient(theta, batch, {}, b) / 4);
+  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_EQ(a[i], b[i] / 4);
+  std::fill(a.begin(), a.end(), 0.0f);
+  std::fill(b.begin(), b.end(), 0.0f);
+  model->add_squared_gradients(theta, batch, {}, {}, a);
+  unit->add_squared_gradients(theta, batch, {}, {}, b);
+  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_EQ(a[i], b[i] / 16);
+}
+
 TEST(Torchscript, KeepsTheLawsOfModels) {
   const SavedModule module(kLinear);
   const auto model = make_torchscript(module.settings(), data_of());

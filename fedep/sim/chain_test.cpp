@@ -211,7 +211,7 @@ class HalfDead final : public Model {
   explicit HalfDead(Model& model) : model_(model) {}
   const Layout& layout() const override { return model_.layout(); }
   std::size_t outputs() const override { return 1; }
-  TargetKind target() const override { return TargetKind::real; }
+  Likelihood likelihood() const override { return TargetKind::real; }
   void initialise(std::uint64_t, std::span<float>) const override {}
   std::vector<Range> live() const override { return {{0, 1}, {2, 3}, {4, 5}}; }
   double loss_gradient(std::span<const float> theta, const Batch& batch, const Mode& mode,
@@ -236,7 +236,7 @@ class ZeroGradient final : public Model {
   explicit ZeroGradient(Model& model) : half_(model) {}
   const Layout& layout() const override { return half_.layout(); }
   std::size_t outputs() const override { return 1; }
-  TargetKind target() const override { return TargetKind::real; }
+  Likelihood likelihood() const override { return TargetKind::real; }
   void initialise(std::uint64_t, std::span<float>) const override {}
   double loss_gradient(std::span<const float> theta, const Batch& batch, const Mode& mode,
                        std::span<float> gradient) override {

@@ -1,7 +1,7 @@
-// Every inference method where the answer is known: linear regression with unit noise, whose tilted
-// distribution is exactly Gaussian,
+// Every inference method where the answer is known: linear regression with known noise σ, whose
+// tilted distribution is exactly Gaussian,
 //
-//   precision A = XᵀX + Λ_cavity + wd N_k,   mean A⁻¹ (Xᵀy + η_cavity).
+//   precision A = XᵀX/σ² + Λ_cavity + wd N_k,   mean A⁻¹ (Xᵀy/σ² + η_cavity).
 //
 // I sets its precision; L and V estimate A's diagonal; M, with Langevin noise, 1 / diag(A⁻¹).
 
@@ -27,6 +27,7 @@ using V = HostVector<float>;
 constexpr std::size_t kFeatures = 3;
 constexpr std::size_t kSize = kFeatures + 1;
 constexpr double kDecay = 0.02;
+constexpr double kNoise = 1.5;  // that the model assumes; the data's own is 1
 
 struct Tilted {
   Eigen::MatrixXd precision;
@@ -51,7 +52,7 @@ class Conformance : public testing::Test {
       y(Eigen::Index(i)) = double(batch.reals[i]);
     }
     const Message c = cavity();
-    Tilted tilted{x.transpose() * x, x.transpose() * y};
+    Tilted tilted{x.transpose() * x / (kNoise * kNoise), x.transpose() * y / (kNoise * kNoise)};
     for (std::size_t i = 0; i < kSize; ++i) {
       tilted.precision(Eigen::Index(i), Eigen::Index(i)) +=
           double(c.lambda_vector()[i]) + kDecay * double(n);
@@ -110,8 +111,8 @@ class Conformance : public testing::Test {
       .name = "regression", .clients = 8, .dimension = kFeatures, .examples = 40};
   std::unique_ptr<Dataset> data_ = open_regression(settings_, 11);
   std::vector<ClientInfo> clients_ = clients_of(data_->clients());
-  std::unique_ptr<Model> model_ =
-      make_linear({.features = kFeatures, .outputs = 1, .target = TargetKind::real});
+  std::unique_ptr<Model> model_ = make_linear(
+      {.features = kFeatures, .outputs = 1, .target = TargetKind::real, .noise = kNoise});
 };
 
 // Epochs short, batches small and momentum on: what equality of bits is to be tested with.

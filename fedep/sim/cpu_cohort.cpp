@@ -131,7 +131,7 @@ class CpuCohort final : public Cohort<V> {
     logits_.resize(batch_.size * model_.outputs());
     model_.logits(theta, batch_, {.dropout = &first}, logits_);
     DrawnTargets drawn =
-        sample_labels(model_.target(), logits_, model_.outputs(),
+        sample_labels(model_.likelihood(), logits_, model_.outputs(),
                       address(row, Purpose::labels, t, draw), settings().label_sampler);
     if (settings().tape != nullptr) {
       settings().tape->record(address(row, Purpose::labels, t, draw), drawn.labels);

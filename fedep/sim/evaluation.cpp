@@ -77,7 +77,7 @@ Batch Evaluation::gather(std::span<const std::size_t> examples) {
 
 Metrics Evaluation::average_over(const std::vector<HostVector<float>>& thetas,
                                  const Subsample& which) {
-  const auto scores = make_scores(model_->target(), model_->outputs());
+  const auto scores = make_scores(model_->likelihood(), model_->outputs());
   const auto score = [&](const Batch& examples) {
     const Predictions predictions = predict(thetas, examples);
     scores->add(predictions.mean, predictions.spread, examples);
@@ -128,7 +128,7 @@ std::vector<ClientMetrics> Evaluation::per_client(const HostVector<float>& theta
       std::size_t end = begin + 1;
       while (end < examples.size && data_.test_client(chunk * chunk_ + end) == client) ++end;
       auto& scores = by_client[client];
-      if (!scores) scores = make_scores(model_->target(), model_->outputs());
+      if (!scores) scores = make_scores(model_->likelihood(), model_->outputs());
       const std::size_t outputs = model_->outputs();
       scores->add(std::span(predictions).subspan(begin * outputs, (end - begin) * outputs), {},
                   rows_of(examples, begin, end, features));

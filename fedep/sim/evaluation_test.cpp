@@ -13,6 +13,7 @@
 #include "fedep/data/synthetic.h"
 #include "fedep/data/test_batches.h"
 #include "fedep/model/linear.h"
+#include "fedep/model/registry.h"
 #include "fedep/random/stream.h"
 #include "fedep/sim/task.h"
 
@@ -166,7 +167,8 @@ TEST(Evaluation, OfACertainPosteriorIsThatAtItsMean) {
 }
 
 TEST(Evaluation, OfARegressionHasThePredictiveDistributionInClosedForm) {
-  // Of x: N(x·μ, 1 + Σ x² / λ).
+  // Of x: N(x·μ, σ² + Σ x² / λ).
+  const double noise = 1.5;
   const auto data = open_regression(
       {.name = "regression", .clients = 3, .dimension = 2, .examples = 40, .test_fraction = 0.5},
       5);
@@ -174,7 +176,7 @@ TEST(Evaluation, OfARegressionHasThePredictiveDistributionInClosedForm) {
   const Batch all = test_batch(*data);
   double nll = 0, square = 0;
   for (std::size_t i = 0; i < all.size; ++i) {
-    double z = double(mu[2]), variance = 1 + 1 / double(lambda[2]);
+    double z = double(mu[2]), variance = noise * noise + 1 / double(lambda[2]);
     for (std::size_t j = 0; j < 2; ++j) {
       const double x = double(all.dense[2 * i + j]);
       z += x * double(mu[j]);
@@ -185,11 +187,12 @@ TEST(Evaluation, OfARegressionHasThePredictiveDistributionInClosedForm) {
     nll +=
         (0.5 * std::log(2 * M_PI * variance) + error * error / (2 * variance)) / double(all.size);
   }
-  Evaluation evaluation(*data, linear_for(*data));
+  Evaluation evaluation(*data, make_model({.name = "linear", .noise = noise}, data->info()));
   const Metrics metrics = evaluation.marginal(from_mean(mu, lambda), {.samples = 20000});
   EXPECT_NEAR(value_of(metrics, "nll_marginal"), nll, 0.01 * nll);
   EXPECT_NEAR(value_of(metrics, "rmse_marginal"), std::sqrt(square), 0.01 * std::sqrt(square));
-  EXPECT_NEAR(value_of(evaluation.at(mu), "nll"), 0.5 * std::log(2 * M_PI) + square / 2, 1e-5);
+  EXPECT_NEAR(value_of(evaluation.at(mu), "nll"),
+              0.5 * std::log(2 * M_PI * noise * noise) + square / (2 * noise * noise), 1e-5);
 }
 
 TEST(Evaluation, PerClientAddsUpToTheWhole) {

@@ -39,8 +39,8 @@ Batch targets_of(const Batch& batch, std::size_t begin, std::size_t end) {
 // The scores of a run's log, and calibration in more detail.
 class Scorer {
  public:
-  Scorer(TargetKind target, std::size_t outputs)
-      : target_(target), outputs_(outputs), scores_(make_scores(target, outputs)) {}
+  Scorer(const Likelihood& likelihood, std::size_t outputs)
+      : target_(likelihood.target), outputs_(outputs), scores_(make_scores(likelihood, outputs)) {}
 
   void add(std::span<const double> mean, std::span<const double> spread, const Batch& targets) {
     examples_ += targets.size;
@@ -78,7 +78,10 @@ class Scorer {
 class Board {
  public:
   Board(const Dataset& data, const Model& model)
-      : data_(data), target_(model.target()), outputs_(model.outputs()), all_(target_, outputs_) {}
+      : data_(data),
+        likelihood_(model.likelihood()),
+        outputs_(model.outputs()),
+        all_(likelihood_, outputs_) {}
 
   // Predictions for the held-out examples from `first` on.
   void add(std::size_t first, const Batch& batch, const Predictions& predictions) {
@@ -92,7 +95,7 @@ class Board {
                    ? std::span<const double>()
                    : std::span(values).subspan(begin * outputs_, (end - begin) * outputs_);
       };
-      clients_.try_emplace(client, target_, outputs_)
+      clients_.try_emplace(client, likelihood_, outputs_)
           .first->second.add(part(predictions.mean), part(predictions.spread),
                              targets_of(batch, begin, end));
       begin = end;
@@ -104,7 +107,7 @@ class Board {
 
  private:
   const Dataset& data_;
-  TargetKind target_;
+  Likelihood likelihood_;
   std::size_t outputs_;
   Scorer all_;
   std::map<std::size_t, Scorer> clients_;

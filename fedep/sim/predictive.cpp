@@ -26,18 +26,19 @@ struct Sums {
   std::size_t draws = 0;
   std::vector<double> mean, squares, entropy;
 
-  void add(TargetKind target, std::size_t outputs, const std::vector<double>& predictions) {
+  void add(const Likelihood& likelihood, std::size_t outputs,
+           const std::vector<double>& predictions) {
     const std::size_t n = predictions.size() / outputs;
     if (draws++ == 0) {
       mean.assign(predictions.size(), 0.0);
       entropy.assign(n, 0.0);
-      if (target == TargetKind::real) squares.assign(predictions.size(), 0.0);
+      if (likelihood.target == TargetKind::real) squares.assign(predictions.size(), 0.0);
     }
     for (std::size_t i = 0; i < predictions.size(); ++i) mean[i] += predictions[i];
     for (std::size_t i = 0; i < squares.size(); ++i) squares[i] += predictions[i] * predictions[i];
     for (std::size_t i = 0; i < n; ++i) {
-      entropy[i] +=
-          predictive_entropy(target, std::span(predictions).subspan(i * outputs, outputs));
+      const auto prediction = std::span(predictions).subspan(i * outputs, outputs);
+      entropy[i] += predictive_entropy(likelihood.target, prediction, likelihood.variance());
     }
   }
 
@@ -98,7 +99,7 @@ Predictive::Predictive(Model& model, const ServerState& state)
 
 Predictions Predictive::point(const Batch& batch) {
   Sums sums;
-  sums.add(model_.target(), model_.outputs(), predict(point_.span(), batch));
+  sums.add(model_.likelihood(), model_.outputs(), predict(point_.span(), batch));
   Predictions out = std::move(sums).average();
   out.spread.clear();  // of one draw
   return out;
@@ -116,7 +117,8 @@ void Predictive::marginal(const DrawSettings& draws, std::size_t batches, const 
     for (int index = 0; index < draws.samples; ++index) {
       const HostVector<float> theta = draw(draws, index);
       for (std::size_t i = begin; i < end; ++i) {
-        sums[i - begin].add(model_.target(), model_.outputs(), predict(theta.span(), batch_at(i)));
+        sums[i - begin].add(model_.likelihood(), model_.outputs(),
+                            predict(theta.span(), batch_at(i)));
       }
     }
     for (std::size_t i = begin; i < end; ++i) use(i, std::move(sums[i - begin]).average());

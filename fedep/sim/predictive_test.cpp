@@ -110,8 +110,10 @@ TEST(Predictive, OfALogisticModelIsTheIntegralOverItsNormalLogit) {
   }
 }
 
-TEST(Predictive, OfALinearModelHasTheSpreadOfItsWeights) {
-  const auto model = make_linear({.features = kFeatures, .outputs = 1, .target = TargetKind::real});
+TEST(Predictive, OfALinearModelHasTheSpreadOfItsWeightsAndTheEntropyOfItsNoise) {
+  const double noise = 3;
+  const auto model = make_linear(
+      {.features = kFeatures, .outputs = 1, .target = TargetKind::real, .noise = noise});
   const ServerState state = some_state(model->size());
   const Batch batch = some_rows(10);
   const int samples = 40000;
@@ -121,6 +123,8 @@ TEST(Predictive, OfALinearModelHasTheSpreadOfItsWeights) {
     EXPECT_NEAR(p.mean[i], z.mean, 4 * std::sqrt(z.variance / samples));
     // A normal's sample variance has standard error variance × sqrt(2 / samples).
     EXPECT_NEAR(p.spread[i], z.variance, 4 * z.variance * std::sqrt(2.0 / samples));
+    EXPECT_NEAR(p.entropy[i],
+                0.5 * std::log(2 * std::numbers::pi * std::numbers::e) + std::log(noise), 1e-9);
   }
 }
 

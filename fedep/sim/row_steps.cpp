@@ -8,7 +8,7 @@ namespace fedep {
 
 RowSteps::RowSteps(const SparseLinear& model, const KeptParts& parts, const RowsStart& start,
                    bool loss_times_batch)
-    : target_(model.target()),
+    : likelihood_(model.likelihood()),
       width_(model.outputs()),
       start_(start),
       loss_times_batch_(loss_times_batch),
@@ -18,7 +18,7 @@ void RowSteps::make(const RowLaw& law, const KeptRows& rows, std::span<const Ste
   const std::size_t begun = clocks_.size();
   clocks_.resize(rows.size());
   store_.resize(rows.size());
-  if (target_ == TargetKind::tags) {
+  if (likelihood_.target == TargetKind::tags) {
     make_stripe_by_stripe(law, rows, begun, plans);
   } else {
     make_step_by_step(law, rows, begun, plans);
@@ -92,7 +92,8 @@ void RowSteps::make_step_by_step(const RowLaw& law, const KeptRows& rows, std::s
         std::copy_n(in_stripe, count, in_row);
       });
     });
-    loss_sum_ += loss_delta(target_, plan.batch, outputs_, width_, Scale::batch_mean, {}, outputs_);
+    loss_sum_ +=
+        loss_delta(likelihood_, plan.batch, outputs_, width_, Scale::batch_mean, {}, outputs_);
     each_stripe([&](std::size_t stripe) {
       each_part(stripe, [](float* in_stripe, const float* in_row, std::size_t count) {
         std::fill(std::copy_n(in_row, count, in_stripe), in_stripe + kStripe, 0.0f);

@@ -41,7 +41,7 @@ class RowSteps {
   double tags_delta(std::size_t stripe, const Batch& batch);
   float gradient_scale(const Batch& batch) const;
 
-  TargetKind target_;
+  Likelihood likelihood_;
   std::size_t width_;  // numbers in a row
   RowsStart start_;
   bool loss_times_batch_;

@@ -76,22 +76,25 @@ class TagScores final : public Scores {
 
 class RealScores final : public Scores {
  public:
+  explicit RealScores(double noise_variance) : noise_variance_(noise_variance) {}
+
   void add(std::span<const double> predictions, std::span<const double> spread,
            const Batch& batch) override {
-    std::vector<double> variances(predictions.size(), 1.0);
+    std::vector<double> variances(predictions.size(), noise_variance_);
     for (std::size_t i = 0; i < spread.size(); ++i) variances[i] += spread[i];
     metrics_.add(predictions, variances, batch.reals);
   }
   Metrics metrics() const override { return {{"rmse", metrics_.rmse()}, {"nll", metrics_.nll()}}; }
 
  private:
+  double noise_variance_;
   RegressionMetrics metrics_;
 };
 
 }  // namespace
 
-std::unique_ptr<Scores> make_scores(TargetKind target, std::size_t outputs) {
-  switch (target) {
+std::unique_ptr<Scores> make_scores(const Likelihood& likelihood, std::size_t outputs) {
+  switch (likelihood.target) {
     case TargetKind::label:
       return std::make_unique<LabelScores>(outputs);
     case TargetKind::binary:
@@ -101,7 +104,7 @@ std::unique_ptr<Scores> make_scores(TargetKind target, std::size_t outputs) {
     case TargetKind::real:
       break;
   }
-  return std::make_unique<RealScores>();
+  return std::make_unique<RealScores>(likelihood.variance());
 }
 
 std::vector<double> predictions_of(TargetKind target, std::span<const float> logits,

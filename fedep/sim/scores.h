@@ -11,6 +11,7 @@
 
 #include "fedep/data/batch.h"
 #include "fedep/metric/calibration.h"
+#include "fedep/model/likelihood.h"
 #include "fedep/round/run_log.h"
 
 namespace fedep {
@@ -19,7 +20,7 @@ class Scores {
  public:
   virtual ~Scores() = default;
   // `spread` is the variance of each prediction over draws of the weights, or empty where there was
-  // one draw: real targets have it beside their unit noise, probabilities are averages already.
+  // one draw: real targets have it beside their noise, probabilities are averages already.
   virtual void add(std::span<const double> predictions, std::span<const double> spread,
                    const Batch& batch) = 0;
   virtual Metrics metrics() const = 0;
@@ -27,7 +28,7 @@ class Scores {
   virtual std::vector<ReliabilityBin> reliability() const { return {}; }
 };
 
-std::unique_ptr<Scores> make_scores(TargetKind target, std::size_t outputs);
+std::unique_ptr<Scores> make_scores(const Likelihood& likelihood, std::size_t outputs);
 
 // What a model's outputs predict: probabilities, or, for real targets, the outputs themselves.
 std::vector<double> predictions_of(TargetKind target, std::span<const float> logits,

@@ -76,7 +76,7 @@ TEST(Scores, OfTags) {
   EXPECT_NEAR(value_of(*scores, "macro_f1"), (1.0 + 0) / 2, 1e-12);
 }
 
-TEST(Scores, OfRealTargetsHaveUnitNoiseAndTheSpreadOfDraws) {
+TEST(Scores, OfRealTargetsHaveTheirNoiseAndTheSpreadOfDraws) {
   Batch batch;
   batch.size = 2;
   batch.reals = {1, 2};
@@ -88,6 +88,11 @@ TEST(Scores, OfRealTargetsHaveUnitNoiseAndTheSpreadOfDraws) {
   drawn->add(std::vector<double>{0, 2}, std::vector<double>{3, 0}, batch);
   EXPECT_NEAR(value_of(*drawn, "nll"),
               0.5 * std::log(2 * M_PI) + (0.5 * std::log(4.0) + 1.0 / 8) / 2, 1e-12);
+  const auto noisy = make_scores({TargetKind::real, 3}, 1);
+  noisy->add(std::vector<double>{0, 2}, std::vector<double>{7, 0}, batch);
+  EXPECT_EQ(value_of(*noisy, "rmse"), value_of(*point, "rmse"));
+  EXPECT_NEAR(value_of(*noisy, "nll"),
+              0.5 * std::log(2 * M_PI) + (0.5 * std::log(16.0 * 9.0) + 1.0 / 32) / 2, 1e-12);
 }
 
 TEST(Scores, GatherBatches) {

@@ -320,7 +320,7 @@ class Disguised final : public Model {
   explicit Disguised(SparseLinear& model) : model_(model) {}
   const Layout& layout() const override { return model_.layout(); }
   std::size_t outputs() const override { return model_.outputs(); }
-  TargetKind target() const override { return model_.target(); }
+  Likelihood likelihood() const override { return model_.likelihood(); }
   void initialise(std::uint64_t seed, std::span<float> theta) const override {
     model_.initialise(seed, theta);
   }

@@ -36,7 +36,7 @@ class TouchedSquares {
     logits_.resize(batch_.size * model_.outputs());
     model_.logits(theta, batch_, {}, logits_);
     const Address address = visit_address(input_.visit, Purpose::labels, fisher_step(t_, draw));
-    DrawnTargets drawn = sample_labels(model_.target(), logits_, model_.outputs(), address,
+    DrawnTargets drawn = sample_labels(model_.likelihood(), logits_, model_.outputs(), address,
                                        input_.settings.label_sampler);
     if (input_.settings.tape != nullptr) input_.settings.tape->record(address, drawn.labels);
     if (!drawn.labels.empty()) batch_.labels = std::move(drawn.labels);
