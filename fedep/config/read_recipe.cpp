@@ -104,7 +104,9 @@ class Reader {
     const toml::node* node = find(name);
     if (!node) return;
     if (node->is_string()) {
-      items = comma_list(**node->as_string());
+      const std::string& text = **node->as_string();
+      items = comma_list(text);
+      if (items.empty() && !text.empty()) refuse(*node, name, "names between commas, or empty");
       return;
     }
     if (!node->is_array()) refuse(*node, name, "a string or an array of strings");

@@ -187,6 +187,8 @@ TEST(ReadRecipe, RefusesAListOfTheWrongType) {
   };
   EXPECT_EQ(refused("missing = -1"),
             "recipe.toml:3: data.missing must be a string or an array of strings, but is -1");
+  EXPECT_EQ(refused("features = \" , \""),
+            "recipe.toml:3: data.features must be names between commas, or empty, but is \" , \"");
   EXPECT_EQ(refused("missing = [\n  \"NA\",\n  -1]"),
             "recipe.toml:5: data.missing.1 must be a string, but is -1");
   EXPECT_EQ(refused("features = [[\"age\"]]"),
