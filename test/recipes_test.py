@@ -127,7 +127,7 @@ class EveryRecipe(unittest.TestCase):
             "model.name": "linear",
             "checkpoint.sites": "memory",
         }
-        for name, recipe in recipes(*ROWS, "femnist", "titles"):
+        for name, recipe in recipes(*ROWS, "femnist", "titles", "beyond"):
             changes = stand_in | {f"phase.{i}.rounds": "1" for i in range(len(recipe["phase"]))}
             with self.subTest(recipe=name), scratch_folder() as scratch:
                 overrides = [word for key, value in changes.items() for word in ("--set", f"{key}={value}")]
@@ -137,7 +137,7 @@ class EveryRecipe(unittest.TestCase):
                 self.assertNotRegex(done.stdout, r"nll (nan|inf)")
 
     def test_of_a_row_opens_with_a_few_lines_on_it_and_is_named_after_it(self):
-        for name, recipe in recipes(*ROWS, "femnist", "titles"):
+        for name, recipe in recipes(*ROWS, "femnist", "titles", "beyond"):
             with self.subTest(recipe=name):
                 self.assertEqual(name, f"{recipe['table']}_{recipe['row']}")
                 lines = (FOLDER / f"{name}.toml").read_text().splitlines()
@@ -313,6 +313,23 @@ class Femnist(unittest.TestCase):
                 pull = optimizer["lr"] * per_example * (examples - smallest) / smallest
                 self.assertEqual(pull > 2 * (1 + optimizer["momentum"]), "_scale_" in name, pull)
         self.assertGreater(rows, 8)
+
+
+class Beyond(unittest.TestCase):
+    """Table 2's rows with a setting that the paper does not have."""
+
+    def test_differ_from_table_2_in_a_cooldown_that_ends_with_the_run(self):
+        table2 = {recipe["row"]: recipe for _, recipe in recipes("table2")}
+        rows = dict(recipes("beyond"))
+        self.assertEqual(sorted(rows), ["beyond_fed_avg_cooldown", "beyond_fed_sep_i_cooldown"])
+        for name, recipe in rows.items():
+            with self.subTest(recipe=name):
+                other = table2[recipe["row"].removesuffix("_cooldown")]
+                apart = ("table", "row", "phase")
+                self.assertEqual(without(recipe, *apart), without(other, *apart))
+                *earlier, last = recipe["phase"]
+                self.assertEqual([*earlier, without(last, "cooldown")], other["phase"])
+                self.assertEqual(last["cooldown"]["after"] + last["cooldown"]["rounds"], last["rounds"])
 
 
 class SpeedJob(unittest.TestCase):
