@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "app/report_build.h"
+#include "app/result_curve.h"
 #include "app/whole_number.h"
 #include "fedep/message/error.h"
 #include "fedep/page/curve_figure.h"
@@ -89,7 +90,15 @@ std::string note_of(std::span<const RunGroup> groups, std::size_t window) {
 std::vector<fs::path> write_figures(std::span<const RunRecord> runs, const ReportRequest& request) {
   const std::vector<RunGroup> groups = group_by_seed(runs);
   std::vector<fs::path> files;
-  for (const std::string& score : scores_in(runs)) {
+  std::vector<std::string> scores = scores_in(runs);
+  if (!request.score.empty()) {
+    if (std::find(scores.begin(), scores.end(), request.score) == scores.end()) {
+      throw InputError(fmt::format("report: --score must be one of {}, but is {}",
+                                   fmt::join(scores, ", "), request.score));
+    }
+    scores = {request.score};
+  }
+  for (const std::string& score : scores) {
     const ScoreStyle style = score_style(score);
     CurveFigure figure{.title = style.title,
                        .note = note_of(groups, request.window),
@@ -122,10 +131,24 @@ std::vector<fs::path> write_report(const ReportRequest& request) {
     throw InputError(
         fmt::format("{}: file with results must exist, but does not", request.results.string()));
   }
+  if (!request.kept_tables.empty() && (request.results.empty() || request.figure.empty())) {
+    throw InputError("report: --table needs --results and --figure, but one is not given");
+  }
   Shown shown = read_runs(request.runs);
   if (!request.figure.empty()) {
-    if (shown.runs.empty()) throw InputError("report: --figure needs a run, but none is named");
-    return write_figures(shown.runs, request);
+    ReportRequest figures = request;
+    if (!request.kept_tables.empty()) {
+      for (RunRecord& run :
+           published_runs(request.results, request.kept_tables, request.kept_rows)) {
+        // What is drawn beside ten-round means is averaged alike.
+        figures.window = std::max(figures.window, std::size_t(run.recipe.evaluate.every));
+        shown.runs.push_back(std::move(run));
+      }
+    }
+    if (shown.runs.empty()) {
+      throw InputError("report: --figure needs a run or --table, but none is named");
+    }
+    return write_figures(shown.runs, figures);
   }
   ReportParts parts{.notices = std::move(shown.notices)};
   if (!request.results.empty()) parts.results = read_results(request.results);
@@ -153,6 +176,14 @@ void add_report_command(CLI::App& app, int& exit_code) {
       ->check(whole_number(1, 100000));
   command->add_flag("--marginal", request->marginal,
                     "pictures show predictions averaged over draws too");
+  command->add_option("--score", request->score, "only the picture of this score, as in log.jsonl");
+  command
+      ->add_option("--table", request->kept_tables,
+                   "pictures of the runs that --results keeps of these tables, separated by commas")
+      ->delimiter(',');
+  command
+      ->add_option("--rows", request->kept_rows, "of --table: only these rows, separated by commas")
+      ->delimiter(',');
   command->callback([request, &exit_code] {
     for (const fs::path& file : write_report(*request)) fmt::print("{}\n", file.string());
     exit_code = 0;

@@ -1,5 +1,5 @@
-// fedep report RUN… [--out report.html] [--results FILE] [--figure PREFIX]: one page, or pictures,
-// of runs.
+// fedep report RUN… [--out report.html] [--results FILE] [--figure PREFIX [--table TABLES]]: one
+// page, or pictures, of runs and of results that were kept.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +18,10 @@ struct ReportRequest {
   std::string figure = {};             // PREFIX: pictures in place of a page
   std::size_t window = 1;              // of the pictures' curves
   bool marginal = false;               // pictures: predictions averaged over draws too
+  std::string score = {};              // pictures of this one alone; empty: of all there are
+  // Pictures: runs that `results` keeps of these tables; of these rows alone, if some are named.
+  std::vector<std::string> kept_tables = {};
+  std::vector<std::string> kept_rows = {};
 };
 
 // Runs that cannot be shown become notices. Throws InputError where nothing can. Gives the files it

@@ -20,6 +20,7 @@
 #include "app/paper_tables.h"
 #include "app/report_command.h"
 #include "app/reproduce_plan.h"
+#include "app/result_curve.h"
 #include "app/results.h"
 #include "app/run_recipe.h"
 #include "app/table_metrics.h"
@@ -96,7 +97,8 @@ Result result_of(const ReproduceOptions& options, const Plan& plan, bool played_
           .refused_rounds = summary.refused_rounds,
           .device = played_now ? device_text(run_options(options, plan)) : summary.device,
           .date = date_of(path),
-          .version = played_now ? version_text() : summary.version};
+          .version = played_now ? version_text() : summary.version,
+          .curve = curve_of_run(log, plan.recipe, curve_scores(options.plan.table, log))};
 }
 
 bool has_line(const std::vector<Result>& results, const Result& result) {

@@ -6,17 +6,25 @@
 // A line:
 // {"table":"table2","row":"fed_ep_i","seed":1,"rounds":1500,"metrics":{"accuracy_1000":0.487,
 // "rounds_to_50":null,…},"seconds":…,"device":"cpu: …, 2 threads","date":"2026-01-31T12:00:00Z",
-// "version":"0.1.0"}. Fractions are fractions; what does not exist is null.
+// "version":"0.1.0","curve":{"every":10,"switches":[401],"accuracy":[0.0712,…]}}. Fractions are
+// fractions; what does not exist is null. A line may lack its curve.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fedep/round/run_log.h"
 
 namespace fedep {
+
+struct ResultCurve {
+  std::int64_t every = 10;                  // rounds that a value averages
+  std::vector<std::int64_t> switches = {};  // completed rounds after which a phase begins
+  std::vector<std::pair<std::string, std::vector<double>>> scores = {};  // NaN: not scored
+};
 
 struct Result {
   std::string table;
@@ -29,6 +37,7 @@ struct Result {
   std::string device;
   std::string date;
   std::string version;
+  ResultCurve curve = {};
 };
 
 std::string to_line(const Result& result);

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "app/paper_tables.h"
 #include "app/test_result.h"
 #include "fedep/message/error.h"
 #include "fedep/message/test_folder.h"
@@ -32,6 +33,34 @@ TEST(ResultFiles, GiveBackWhatWasAppended) {
   EXPECT_EQ(to_line(results[0]), to_line(table2_result(1, 0.5)));
   EXPECT_EQ(to_line(results[1]), to_line(other));
   EXPECT_EQ(results[1].refused_rounds, 3);
+}
+
+TEST(ResultFiles, GiveBackACurve) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "results.jsonl";
+  Result result = table2_result(1, 0.5);
+  result.curve = {.every = 10,
+                  .switches = {401},
+                  .scores = {{"accuracy", {0.5, kNotThere}}, {"ece", {0.25, 0.125}}}};
+  append_result(file, result);
+  EXPECT_TRUE(has(to_line(result), R"("curve":{"every":10,"switches":[401],)"
+                                   R"("accuracy":[0.5,null],"ece":[0.25,0.125]})"))
+      << to_line(result);
+  EXPECT_EQ(to_line(read_results(file).at(0)), to_line(result));
+}
+
+TEST(ResultFiles, WithACurveOfOtherRoundsAreRefused) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "results.jsonl";
+  for (const ResultCurve& curve : {ResultCurve{.every = 0}, ResultCurve{.switches = {1501}},
+                                   ResultCurve{.switches = {7, 3}}}) {
+    Result result = table2_result(1, 0.5);
+    result.curve = curve;
+    result.curve.scores = {{"accuracy", {0.5}}};
+    std::ofstream(file) << to_line(result) << '\n';
+    const std::string refusal = message_of<InputError>([&] { read_results(file); });
+    EXPECT_TRUE(has(refusal, ".jsonl:1: curve")) << refusal;
+  }
 }
 
 TEST(ResultFiles, WithALineThatIsNoResultAreRefusedWithItsNumber) {

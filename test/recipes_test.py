@@ -332,6 +332,35 @@ class Beyond(unittest.TestCase):
                 self.assertEqual(last["cooldown"]["after"] + last["cooldown"]["rounds"], last["rounds"])
 
 
+class PublishedResults(unittest.TestCase):
+    """recipe/README.md and its pictures are what results.jsonl says."""
+
+    def test_tables_are_those_of_the_results(self):
+        with scratch_folder() as scratch:
+            readme = Path(scratch) / "README.md"
+            readme.write_text((FOLDER / "README.md").read_text())
+            done = PROGRAM.run("reproduce", "--recipes", FOLDER, "--readme", readme)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual(readme.read_text(), (FOLDER / "README.md").read_text())
+
+    def test_pictures_are_drawn_by_the_commands_it_names(self):
+        text = (FOLDER / "README.md").read_text()
+        commands = re.findall(r"^fedep (report --results recipe/results.jsonl .*)$", text, re.M)
+        shown = set(re.findall(r"\(\.\./(docs/figure/[^)]*)\)", text))
+        drawn = set()
+        with scratch_folder() as scratch:
+            (Path(scratch) / "recipe").symlink_to(FOLDER.resolve())
+            for command in commands:
+                with self.subTest(command=command):
+                    done = PROGRAM.run(*command.split(), cwd=scratch)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    for file in done.stdout.split():
+                        drawn.add(file)
+                        kept = FOLDER.parent / file
+                        self.assertEqual((Path(scratch) / file).read_text(), kept.read_text(), file)
+        self.assertEqual(drawn, shown)
+
+
 class SpeedJob(unittest.TestCase):
     """The reference job of pfl-research's speed comparison."""
 

@@ -169,6 +169,30 @@ class Pictures(ReportTest):
         self.assertIn("one seed; ◇ averaged over draws", picture)
 
 
+    def test_of_kept_results_have_a_run_of_ones_own_beside_them(self):
+        row = "[data]", 'table = "table2"\nrow = "fed_sep_l"\n[data]'
+        (self.folder / "row.toml").write_text(SYNTHETIC.replace(*row))
+        for seed in (1, 2):
+            self.assert_succeeds(
+                PROGRAM.run("reproduce", "table2", "--recipes", ".", "--seeds", seed, cwd=self.folder)
+            )
+        kept = ("--results", "results.jsonl", "--table", "table2", "--figure", "figure/kept", "--score", "accuracy")
+        done = self.assert_succeeds(self.report(*kept))
+        self.assertEqual(done.stdout.split(), ["figure/kept-accuracy.svg"])
+        picture = (self.folder / "figure/kept-accuracy.svg").read_text()
+        self.assertEqual(picture.count("<polyline"), 1)
+        self.assertIn("means over 10 rounds", picture)
+        self.assertIn(">fed_sep_l<", picture)
+        self.play("mine", "synthetic.toml")
+        self.assert_succeeds(self.report("mine", *kept))
+        picture = (self.folder / "figure/kept-accuracy.svg").read_text()
+        self.assertEqual(picture.count("<polyline"), 2)
+        self.assertIn(">mine<", picture)
+        self.refused(self.report(*kept, "--rows", "fed_sep_v"), "curves of fed_sep_v must be there")
+        self.refused(self.report(*kept[:-1], "speed"), "--score must be one of", "but is speed")
+        self.refused(self.report("--results", "results.jsonl", "--table", "table2"), "--table needs")
+
+
 class BadInput(ReportTest):
     def test_nothing_named(self):
         self.refused(self.report(), "a run directory or --results must be named")
