@@ -110,29 +110,56 @@ class NoiseRun {
   std::string stderr_;
 };
 
-// Days with noise σ are σ times days/σ with noise 1, if what has a unit is given in the other one:
-// steps are weights² (times σ²), precisions 1 / weights².
+// The recipe for days, given that for days over σ: what has a unit is in the other one. Steps are
+// weights², precisions 1 / weights².
+Recipe in_days(Recipe recipe) {
+  constexpr double kVariance = kNoise * kNoise;
+  recipe.model.noise = kNoise;
+  recipe.client.optimizer.lr *= kVariance;
+  recipe.client.weight_decay /= kVariance;
+  recipe.server.prior->precision /= kVariance;
+  recipe.phases[0].inference->alpha /= kVariance;
+  recipe.phases[0].inference->initial_scale /= kVariance;
+  return recipe;
+}
+
+void expect_a_unit_of_the_outcome(const Recipe& recipe) {
+  const NoiseRun unit(recipe, table_of(some_stays(), kNoise));
+  const NoiseRun days(in_days(recipe), table_of(some_stays(), 1));
+  const CoefficientTable of_unit = read_coefficients(unit.path(), "");
+  const CoefficientTable of_days = read_coefficients(days.path(), "");
+  ASSERT_EQ(of_days.rows.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(of_days.rows[i].mean, kNoise * of_unit.rows[i].mean) << i;
+    EXPECT_EQ(of_days.rows[i].deviation.value(), kNoise * of_unit.rows[i].deviation.value()) << i;
+  }
+  const std::vector<double> predicted_unit = unit.predictions(20);
+  const std::vector<double> predicted_days = days.predictions(20);
+  for (std::size_t i = 0; i < predicted_days.size(); ++i) {
+    EXPECT_EQ(predicted_days[i], kNoise * predicted_unit[i]);
+  }
+  EXPECT_EQ(days.score("rmse"), kNoise * unit.score("rmse"));
+  EXPECT_NEAR(days.score("nll"), unit.score("nll") + std::log(kNoise), 1e-9);
+}
+
+// Days with noise σ are σ times days/σ with noise 1.
 TEST(Noise, IsAUnitOfTheOutcome) {
   for (const char* const method : {"laplace", "ngvi", "sample_moments"}) {
     SCOPED_TRACE(method);
-    Recipe recipe = recipe_of(fmt::format("name = \"{}\"\nepochs = 3\n", method));
-    const NoiseRun unit(recipe, table_of(some_stays(), kNoise));
-    recipe.model.noise = kNoise;
-    recipe.client.optimizer.lr *= kNoise * kNoise;
-    recipe.server.prior->precision /= kNoise * kNoise;
-    const NoiseRun days(recipe, table_of(some_stays(), 1));
+    expect_a_unit_of_the_outcome(recipe_of(fmt::format("name = \"{}\"\nepochs = 3\n", method)));
+  }
+}
 
-    const CoefficientTable of_unit = read_coefficients(unit.path(), "");
-    const CoefficientTable of_days = read_coefficients(days.path(), "");
-    ASSERT_EQ(of_days.rows.size(), 3u);
-    for (std::size_t i = 0; i < 3; ++i) {
-      EXPECT_EQ(of_days.rows[i].mean, kNoise * of_unit.rows[i].mean) << i;
-      EXPECT_EQ(of_days.rows[i].deviation.value(), kNoise * of_unit.rows[i].deviation.value()) << i;
-    }
-    const std::vector<double> in_units = unit.predictions(20), in_days = days.predictions(20);
-    for (std::size_t i = 0; i < in_days.size(); ++i) EXPECT_EQ(in_days[i], kNoise * in_units[i]);
-    EXPECT_EQ(days.score("rmse"), kNoise * unit.score("rmse"));
-    EXPECT_NEAR(days.score("nll"), unit.score("nll") + std::log(kNoise), 1e-9);
+// Also where a phase begins with precision α N, and with every other setting that is a precision.
+TEST(Noise, IsAUnitOfWhatAPhaseBeginsWith) {
+  for (const char* const method : {"scaled_identity", "laplace", "ngvi", "sample_moments"}) {
+    SCOPED_TRACE(method);
+    Recipe recipe = recipe_of(fmt::format(
+        "name = \"{}\"\nepochs = 3\nalpha = 0.25\ninitial_scale = 0.5\n", method));
+    recipe.client.weight_decay = 0.0625;
+    recipe.phases[0].factors = FactorStart::carry_mean;
+    recipe.phases[0].inference->rescale = std::string(method) == "sample_moments";
+    expect_a_unit_of_the_outcome(recipe);
   }
 }
 
