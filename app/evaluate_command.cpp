@@ -15,6 +15,7 @@
 #include "app/run_recipe.h"
 #include "app/run_warnings.h"
 #include "app/saved_posterior.h"
+#include "app/table_metrics.h"
 #include "app/whole_number.h"
 #include "fedep/message/error.h"
 #include "fedep/sim/learning_task.h"
@@ -66,6 +67,12 @@ std::string client_table(const EvaluateReport& report) {
     out += '\n';
   }
   return out;
+}
+
+bool did_not_work(const SavedPosterior& saved) {
+  const std::filesystem::path log = saved.file.parent_path() / "log.jsonl";
+  std::error_code ignored;
+  return std::filesystem::exists(log, ignored) && often_refused(summary_of(read_log(log)));
 }
 
 struct Options {
@@ -124,8 +131,9 @@ EvaluateReport evaluate_run(const std::filesystem::path& run_or_checkpoint,
     report.notes.push_back(fmt::format(
         "{} has no posterior to draw from: scores are those of its estimate", saved.algorithm));
   }
+  if (did_not_work(saved)) return report;
   const std::string doubt =
-      noise_doubt(report.scores.metrics, saved.recipe.model.noise, report.scores.examples);
+      noise_doubt(report.scores.metrics, saved.recipe.model.noise, held_out_numbers(*data, 0));
   if (!doubt.empty()) report.notes.push_back(doubt);
   return report;
 }
@@ -139,9 +147,12 @@ std::string evaluation_text(const EvaluateReport& report, bool per_client) {
                        report.last_layer ? "the last layer's weights" : "all weights");
   }
   out += fmt::format("\n{:<16}{:>10}{:>10}\n", "", "point", report.samples > 0 ? "marginal" : "");
-  for (const auto& [name, value] : report.scores.metrics) {
-    if (name.ends_with(kMarginal)) continue;
-    out += fmt::format("{:<16}{}", name, cell(value));
+  for (const auto& [key, value] : report.scores.metrics) {
+    const std::string name =
+        key.substr(0, key.size() - (key.ends_with(kMarginal) ? kMarginal.size() : 0));
+    const std::optional<double> point = find(report.scores.metrics, name);
+    if (point && key != name) continue;  // beside the point's
+    out += fmt::format("{:<16}{}", name, cell(point));
     if (report.samples > 0) {
       out += cell(find(report.scores.metrics, name + std::string(kMarginal)));
     }

@@ -3,6 +3,7 @@
 // the posterior of the pooled rows has a closed form, and it is in FedEP's diagonal family.
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -23,6 +24,7 @@
 namespace fedep {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -154,8 +156,8 @@ TEST(Noise, IsAUnitOfTheOutcome) {
 TEST(Noise, IsAUnitOfWhatAPhaseBeginsWith) {
   for (const char* const method : {"scaled_identity", "laplace", "ngvi", "sample_moments"}) {
     SCOPED_TRACE(method);
-    Recipe recipe = recipe_of(fmt::format(
-        "name = \"{}\"\nepochs = 3\nalpha = 0.25\ninitial_scale = 0.5\n", method));
+    Recipe recipe = recipe_of(
+        fmt::format("name = \"{}\"\nepochs = 3\nalpha = 0.25\ninitial_scale = 0.5\n", method));
     recipe.client.weight_decay = 0.0625;
     recipe.phases[0].factors = FactorStart::carry_mean;
     recipe.phases[0].inference->rescale = std::string(method) == "sample_moments";
@@ -203,8 +205,9 @@ TEST(Noise, ThatTheScoresContradictIsTold) {
   recipe.data.test_fraction = 0.5;
   recipe.client.optimizer.lr = 0.01;
   const NoiseRun narrow(recipe, table_of(some_stays(), 1));
-  EXPECT_THAT(narrow.told(), HasSubstr("model.noise 1: intervals are about 3.98"));
-  EXPECT_THAT(narrow.told(), HasSubstr("times too narrow; set model.noise near"));
+  EXPECT_THAT(narrow.told(), HasSubstr("model.noise 1: intervals are up to 3.98"));
+  EXPECT_THAT(narrow.told(), AllOf(HasSubstr("once the run has converged"),
+                                   HasSubstr("set model.noise near 3.98")));
   EXPECT_THAT(evaluate_run(narrow.path(), narrow.data(), {}).notes,
               ElementsAre(HasSubstr("too narrow")));
   recipe.model.noise = kNoise;
@@ -215,14 +218,89 @@ TEST(Noise, ThatTheScoresContradictIsTold) {
 }
 
 TEST(Noise, IsDoubtedBeyondAQuarterAndBeyondChance) {
-  EXPECT_EQ(noise_doubt({{"rmse", 1.24}}, 1, 10000), "");
-  EXPECT_EQ(noise_doubt({{"rmse", 0.81}}, 1, 10000), "");
-  EXPECT_THAT(noise_doubt({{"rmse", 5.2}}, 4, 10000), HasSubstr("1.3 times too narrow"));
-  EXPECT_THAT(noise_doubt({{"nll", 1}, {"rmse", 2}}, 4, 10000), HasSubstr("2 times too wide"));
-  EXPECT_EQ(noise_doubt({{"rmse", 1.3}}, 1, 20), "");  // 20 examples say little
-  EXPECT_EQ(noise_doubt({{"rmse", NAN}}, 1, 100), "");
-  EXPECT_EQ(noise_doubt({{"accuracy", 5}}, 1, 100), "");
-  EXPECT_EQ(noise_doubt({{"rmse", 5}}, 1, 0), "");
+  EXPECT_EQ(noise_doubt({{"rmse", 1.24}}, 1, {10000, 9}), "");
+  EXPECT_EQ(noise_doubt({{"rmse", 0.81}}, 1, {10000, 9}), "");
+  EXPECT_THAT(noise_doubt({{"rmse", 5.2}}, 4, {10000, 9}), HasSubstr("up to 1.3 times too narrow"));
+  EXPECT_THAT(noise_doubt({{"nll", 1}, {"rmse", 2}}, 4, {10000, 9}),
+              HasSubstr("at least 2 times too wide"));
+  EXPECT_EQ(noise_doubt({{"rmse", 1.3}}, 1, {20, 9}), "");  // 20 examples say little
+  EXPECT_EQ(noise_doubt({{"rmse", 5}}, 1, {9, 9}), "");
+  EXPECT_EQ(noise_doubt({{"rmse", NAN}}, 1, {100, 9}), "");
+  EXPECT_EQ(noise_doubt({{"rmse", INFINITY}}, 1, {100, 9}), "");
+  EXPECT_EQ(noise_doubt({{"accuracy", 5}}, 1, {100, 9}), "");
+}
+
+Metrics drawn_scores(double rmse, double spread, double error_ratio) {
+  return {{"rmse", rmse + 1},  // at the mean
+          {"rmse_marginal", rmse},
+          {"spread_marginal", spread},
+          {"error_ratio_marginal", error_ratio}};
+}
+
+TEST(Noise, IsComparedWithErrorsBeyondTheSpreadOfDraws) {
+  // RMSE 5 = √(3² + 4²): all that a noise of 3 leaves to the weights.
+  EXPECT_EQ(noise_doubt(drawn_scores(5, 4, 1), 3, {10000, 9}), "");
+  const std::string doubt = noise_doubt(drawn_scores(5, 4, 1.5), 1, {10000, 9});
+  EXPECT_THAT(doubt, HasSubstr("about 1.5 times too narrow"));
+  EXPECT_THAT(doubt, HasSubstr("near 3,"));
+  EXPECT_THAT(doubt, HasSubstr("lr and alpha"));
+  EXPECT_THAT(noise_doubt(drawn_scores(5, 4, 0.5), 6, {10000, 9}), HasSubstr("near 3,"));
+  EXPECT_EQ(noise_doubt(drawn_scores(5, 4, 1.5), 3, {10000, 9}), "");  // not the noise's fault
+  EXPECT_EQ(noise_doubt(drawn_scores(5, 4, NAN), 1, {10000, 9}), "");
+}
+
+TEST(Noise, IsNotToldFromARunThatPredictsWorseThanTheMean) {
+  const std::string told = noise_doubt({{"rmse", 2.88e25}}, 3, {200, 5.5});
+  EXPECT_THAT(told, HasSubstr("has diverged"));
+  EXPECT_THAT(told, Not(HasSubstr("model.noise")));
+}
+
+TEST(Noise, IsNotToldFromARunWhoseAnswersWereRefused) {
+  Recipe recipe = recipe_of("name = \"laplace\"\nepochs = 3\n");
+  recipe.client.optimizer.lr = 1e6;
+  const NoiseRun run(recipe, table_of(some_stays(), 1));
+  EXPECT_THAT(run.told(), HasSubstr("refused in 8 of 8 rounds"));
+  EXPECT_THAT(run.told(), Not(HasSubstr("RMSE")));
+  EXPECT_THAT(evaluate_run(run.path(), run.data(), {}).notes, IsEmpty());
+}
+
+// 32 training rows of a Hadamard design for 31 weights, and 300 held-out ones, with noise 1.
+std::string table_of_few_rows() {
+  Stream stream({.seed = 9});
+  std::string text = "hospital,part,days";
+  for (int j = 1; j <= 30; ++j) text += fmt::format(",x{}", j);
+  for (int i = 0; i < 332; ++i) {
+    const bool train = i < 32;
+    double days = stream.normal();
+    std::string columns;
+    for (int j = 1; j <= 30; ++j) {
+      const bool plus = train ? std::popcount(unsigned(i & j)) % 2 == 0 : stream.uniform() < 0.5;
+      columns += plus ? ",1" : ",-1";
+      days += (plus ? 1 : -1) * (j % 3);
+    }
+    text += fmt::format("\n{},{},{}{}", "ABCD"[i % 4], train ? "train" : "test", days, columns);
+  }
+  return text;
+}
+
+// Errors are large there because the weights are not known, as predicted.
+TEST(Noise, OfOneIsNotDoubtedWhereTheWeightsAreUncertain) {
+  Recipe recipe = recipe_of("name = \"laplace\"\nepochs = 20\n");
+  recipe.data.test_column = "part";
+  recipe.client.epochs = 300;
+  recipe.client.batch = 1000;
+  recipe.client.optimizer.lr = 0.05;
+  recipe.server.clients_per_round = 4;
+  recipe.server.prior->precision = 0.01;
+  recipe.phases[0].rounds = 60;
+  recipe.phases[0].inference->langevin = false;
+  const NoiseRun at_the_mean(recipe, table_of_few_rows());
+  EXPECT_GT(at_the_mean.score("rmse"), 1.3);
+  EXPECT_THAT(at_the_mean.told(), HasSubstr("with evaluate.samples"));
+  recipe.evaluate.samples = 100;
+  const NoiseRun drawn(recipe, table_of_few_rows());
+  EXPECT_NEAR(drawn.score("spread_marginal"), std::sqrt(31.0 / 32), 0.1);
+  EXPECT_THAT(drawn.told(), Not(HasSubstr("model.noise")));
 }
 
 }  // namespace

@@ -109,12 +109,6 @@ void check_same_data(const std::filesystem::path& log, const std::string& data) 
                   log.parent_path().string(), before, data));
 }
 
-// Held-out examples behind a round's scores.
-std::size_t scored_examples(const Recipe& recipe, const Task& task) {
-  const std::size_t all = task.data() != nullptr ? task.data()->test_size() : 0;
-  return recipe.evaluate.examples > 0 ? std::min(all, std::size_t(recipe.evaluate.examples)) : all;
-}
-
 constexpr const char* kEvaluation = "evaluation.json";
 
 // Where there are classes; other data have none.
@@ -224,14 +218,18 @@ RunResult run_recipe(const Recipe& recipe, const RunRecipeOptions& options) {
       play_run({recipe, phases, task->population(), task->layout(), *executor, sites, &directory},
                task->initial_weights(), header, hooks, resume);
   progress.close();
-  const std::string refusals = refusals_text(summary_of(read_log(directory.log())));
+  const RunSummary summary = summary_of(read_log(directory.log()));
+  const std::string refusals = refusals_text(summary);
   if (!refusals.empty()) fmt::print(stderr, "{}\n", refusals);
   if (result.end == RunEnd::done) {
     write_last_evaluation(directory, result.state.round,
                           cuda ? cuda->reliability() : task->reliability());
-    const std::string doubt =
-        noise_doubt(result.metrics, recipe.model.noise, scored_examples(recipe, *task));
-    if (!doubt.empty()) fmt::print(stderr, "{}\n", doubt);
+    if (task->data() != nullptr && !often_refused(summary)) {
+      const std::string doubt =
+          noise_doubt(result.metrics, recipe.model.noise,
+                      held_out_numbers(*task->data(), recipe.evaluate.examples));
+      if (!doubt.empty()) fmt::print(stderr, "{}\n", doubt);
+    }
   }
   return result;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -10,6 +11,8 @@
 
 namespace fedep {
 namespace {
+
+constexpr std::size_t kChunk = 500;  // held-out examples at a time
 
 bool anybody_makes_steps(const ClientSettings& client, bool pooled, const Population& population) {
   for (std::size_t c = 0; c < population.size(); ++c) {
@@ -48,19 +51,60 @@ std::vector<std::string> warnings_of(const Recipe& recipe, const std::vector<Pha
   return lines;
 }
 
-std::string noise_doubt(const Metrics& scores, double noise, std::size_t examples) {
-  const auto rmse =
-      std::ranges::find_if(scores, [](const auto& score) { return score.first == "rmse"; });
-  if (rmse == scores.end() || examples == 0) return {};
-  const double ratio = rmse->second / noise;
+HeldOutNumbers held_out_numbers(const Dataset& data, int scored) {
+  const std::size_t all = data.info().target == TargetKind::real ? data.test_size() : 0;
+  HeldOutNumbers out{scored > 0 ? std::min(all, std::size_t(scored)) : all, 0};
+  double mean = 0, squares = 0, count = 0;
+  Batch batch;
+  for (std::size_t begin = 0; begin < all; begin += kChunk) {
+    data.test_batch(begin, std::min(begin + kChunk, all), batch);
+    for (const float value : batch.reals) {
+      const double gap = double(value) - mean;
+      mean += gap / ++count;
+      squares += gap * (double(value) - mean);
+    }
+  }
+  if (count > 0) out.deviation = std::sqrt(squares / count);
+  return out;
+}
+
+std::string noise_doubt(const Metrics& scores, double noise, const HeldOutNumbers& outcomes) {
+  constexpr std::size_t kFewest = 10;  // examples that say anything
+  const auto score = [&](std::string_view name) {
+    const auto found = std::ranges::find(scores, name, &Metrics::value_type::first);
+    return found == scores.end() ? NAN : found->second;
+  };
+  const bool drawn = std::isfinite(score("spread_marginal"));
+  const double rmse = score(drawn ? "rmse_marginal" : "rmse");
+  if (!std::isfinite(rmse) || outcomes.examples < kFewest) return {};
   // The log of an RMSE of n normal errors has a standard deviation of 1/√(2n).
-  const double chance = 2 / std::sqrt(2.0 * double(examples));
-  const double off = std::fabs(std::log(ratio));
-  if (!std::isfinite(off) || off <= std::max(std::log(1.25), chance)) return {};
+  const double sure = std::max(std::log(1.25), 2 / std::sqrt(2.0 * double(outcomes.examples)));
+  if (outcomes.deviation > 0 && std::log(rmse / outcomes.deviation) > sure) {
+    return fmt::format(
+        "the held-out RMSE is {:.3g}, and predicting the mean has {:.3g}: the run has not "
+        "converged, has diverged, or has too few examples for its weights",
+        rmse, outcomes.deviation);
+  }
+  const double spread = drawn ? score("spread_marginal") : 0;
+  const double fitting = std::sqrt(std::max(0.0, rmse * rmse - spread * spread));
+  const double off = std::log(drawn ? score("error_ratio_marginal") : rmse / noise);
+  const bool narrow = off > 0;
+  // Errors can be larger than predicted for other reasons than the noise.
+  const double of_noise = std::log(fitting / noise) * (narrow ? 1 : -1);
+  if (!(std::fabs(off) > sure && of_noise > std::log(1.25))) return {};
+  const std::string by =
+      fmt::format("{:.3g} times too {}", std::exp(std::fabs(off)), narrow ? "narrow" : "wide");
   return fmt::format(
-      "the held-out RMSE is {:.3g} and model.noise {:.3g}: intervals are about {:.3g} times too "
-      "{}; set model.noise near {:.3g} (docs/own_model.md)",
-      rmse->second, noise, std::exp(off), ratio > 1 ? "narrow" : "wide", rmse->second);
+      "the held-out RMSE is {:.3g} and model.noise {:.3g}: intervals are {} {}{}; once the run has "
+      "converged, and unless columns that go together are why, set model.noise near {:.3g}, and "
+      "with it what is in its unit, such as lr and "
+      "alpha (docs/own_model.md)",
+      rmse, noise,
+      drawn    ? "about"
+      : narrow ? "up to"
+               : "at least",
+      by, drawn || !narrow ? "" : " (with evaluate.samples the weights' own spread is told apart)",
+      fitting);
 }
 
 }  // namespace fedep

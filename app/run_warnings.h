@@ -17,8 +17,16 @@ namespace fedep {
 std::vector<std::string> warnings_of(const Recipe& recipe, const std::vector<Phase>& phases,
                                      const Task& task);
 
-// What the held-out RMSE says of model.noise, where it says so clearly, in a line; else nothing.
-// `examples` were scored.
-std::string noise_doubt(const Metrics& scores, double noise, std::size_t examples);
+// Held-out outcomes that are numbers.
+struct HeldOutNumbers {
+  std::size_t examples = 0;  // that were scored
+  double deviation = 0;      // of all of them around their mean: the RMSE of who predicts that
+};
+HeldOutNumbers held_out_numbers(const Dataset& data, int scored);  // 0: all were
+
+// What held-out errors say of model.noise, where they say so clearly, in a line; else nothing. Errors
+// are compared with the noise and the spread of draws together where the scores have draws. Where
+// predicting the mean would do better the line says that, and nothing of the noise.
+std::string noise_doubt(const Metrics& scores, double noise, const HeldOutNumbers& outcomes);
 
 }  // namespace fedep

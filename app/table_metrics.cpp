@@ -98,4 +98,8 @@ std::string refusals_text(const RunSummary& summary) {
                      summary.rounds);
 }
 
+bool often_refused(const RunSummary& summary) {
+  return 10 * summary.refused_rounds > summary.rounds;
+}
+
 }  // namespace fedep

@@ -40,5 +40,7 @@ struct RunSummary {
 RunSummary summary_of(std::span<const Json> log);
 // "clients' answers were refused in 3 of 100 rounds", or nothing.
 std::string refusals_text(const RunSummary& summary);
+// In more than a tenth of the rounds, so that the scores are of a run that did not work.
+bool often_refused(const RunSummary& summary);
 
 }  // namespace fedep

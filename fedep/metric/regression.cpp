@@ -28,12 +28,14 @@ void RegressionMetrics::add_one(double mean, double variance, double target) {
   ++count_;
   squares_.add(square);
   nll_.add(0.5 * std::log(2 * std::numbers::pi * variance) + square / (2 * variance));
+  ratios_.add(square / variance);
 }
 
 void RegressionMetrics::merge(const RegressionMetrics& other) {
   count_ += other.count_;
   squares_.add(other.squares_);
   nll_.add(other.nll_);
+  ratios_.add(other.ratios_);
 }
 
 double RegressionMetrics::rmse() const {
@@ -41,5 +43,9 @@ double RegressionMetrics::rmse() const {
 }
 
 double RegressionMetrics::nll() const { return nll_.value() / static_cast<double>(count_); }
+
+double RegressionMetrics::error_ratio() const {
+  return std::sqrt(ratios_.value() / static_cast<double>(count_));
+}
 
 }  // namespace fedep

@@ -1,4 +1,5 @@
-// Root mean squared error and Gaussian negative log likelihood of predicted numbers.
+// Root mean squared error and Gaussian negative log likelihood of predicted numbers, and whether
+// errors are as large as was predicted.
 //
 //   RegressionMetrics metrics;
 //   metrics.add(predictions, batch.reals);       // unit noise
@@ -22,6 +23,9 @@ class RegressionMetrics {
   std::int64_t count() const { return count_; }
   double rmse() const;
   double nll() const;  // mean of ½ log(2π v) + (target − mean)² / (2 v), in nats; may be negative
+  // Root mean of (target − mean)² / v: 1 where predictions are as sure as they may be, 2 where their
+  // deviations are half of what they should be.
+  double error_ratio() const;
 
  private:
   void add_one(double mean, double variance, double target);
@@ -29,6 +33,7 @@ class RegressionMetrics {
   std::int64_t count_ = 0;
   ExactSum squares_;
   ExactSum nll_;
+  ExactSum ratios_;
 };
 
 }  // namespace fedep

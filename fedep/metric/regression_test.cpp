@@ -61,6 +61,13 @@ TEST(RegressionMetrics, GiveTheSameBitsInChunksMergedAndAtOnce) {
   }
   EXPECT_EQ(merged.rmse(), once.rmse());
   EXPECT_EQ(merged.nll(), once.nll());
+  EXPECT_EQ(merged.error_ratio(), once.error_ratio());
+}
+
+TEST(RegressionMetrics, SayHowErrorsCompareWithWhatWasPredicted) {
+  RegressionMetrics metrics;
+  metrics.add(std::vector<double>{0, 0}, std::vector<double>{1, 36}, std::vector<float>{2, 12});
+  EXPECT_EQ(metrics.error_ratio(), 2);
 }
 
 // prediction 3 h(i), target 3 h(900+i) in float32, i < 200; scikit-learn 1.9.1's

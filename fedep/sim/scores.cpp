@@ -1,7 +1,10 @@
 #include "fedep/sim/scores.h"
 
+#include <cmath>
+
 #include "fedep/metric/calibration.h"
 #include "fedep/metric/classification.h"
+#include "fedep/metric/exact_sum.h"
 #include "fedep/metric/probability.h"
 #include "fedep/metric/ranking.h"
 #include "fedep/metric/regression.h"
@@ -81,14 +84,26 @@ class RealScores final : public Scores {
   void add(std::span<const double> predictions, std::span<const double> spread,
            const Batch& batch) override {
     std::vector<double> variances(predictions.size(), noise_variance_);
-    for (std::size_t i = 0; i < spread.size(); ++i) variances[i] += spread[i];
+    for (std::size_t i = 0; i < spread.size(); ++i) {
+      variances[i] += spread[i];
+      spread_.add(spread[i]);
+    }
+    has_spread_ |= !spread.empty();
     metrics_.add(predictions, variances, batch.reals);
   }
-  Metrics metrics() const override { return {{"rmse", metrics_.rmse()}, {"nll", metrics_.nll()}}; }
+  Metrics metrics() const override {
+    Metrics out{{"rmse", metrics_.rmse()}, {"nll", metrics_.nll()}};
+    if (!has_spread_) return out;
+    out.emplace_back("spread", std::sqrt(spread_.value() / double(metrics_.count())));
+    out.emplace_back("error_ratio", metrics_.error_ratio());
+    return out;
+  }
 
  private:
   double noise_variance_;
   RegressionMetrics metrics_;
+  ExactSum spread_;  // of variances over draws
+  bool has_spread_ = false;
 };
 
 }  // namespace

@@ -88,6 +88,10 @@ TEST(Scores, OfRealTargetsHaveTheirNoiseAndTheSpreadOfDraws) {
   drawn->add(std::vector<double>{0, 2}, std::vector<double>{3, 0}, batch);
   EXPECT_NEAR(value_of(*drawn, "nll"),
               0.5 * std::log(2 * M_PI) + (0.5 * std::log(4.0) + 1.0 / 8) / 2, 1e-12);
+  EXPECT_EQ(names_of(*point), (std::vector<std::string>{"rmse", "nll"}));
+  EXPECT_EQ(names_of(*drawn), (std::vector<std::string>{"rmse", "nll", "spread", "error_ratio"}));
+  EXPECT_NEAR(value_of(*drawn, "spread"), std::sqrt(1.5), 1e-12);
+  EXPECT_NEAR(value_of(*drawn, "error_ratio"), std::sqrt(1.0 / 4 / 2), 1e-12);
   const auto noisy = make_scores({TargetKind::real, 3}, 1);
   noisy->add(std::vector<double>{0, 2}, std::vector<double>{7, 0}, batch);
   EXPECT_EQ(value_of(*noisy, "rmse"), value_of(*point, "rmse"));
