@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "app/run_recipe.h"
@@ -14,6 +15,7 @@
 #include "fedep/data/registry.h"
 #include "fedep/data/table_features.h"
 #include "fedep/message/error.h"
+#include "fedep/message/nearest.h"
 
 namespace fedep {
 namespace {
@@ -87,12 +89,20 @@ CoefficientTable read_coefficients(const std::filesystem::path& run_or_checkpoin
                        .likelihood = model->likelihood(),
                        .scaled = recipe.data.scale,
                        .notes = notes_of(saved)};
+  const TableFeatures* const table = kept != nullptr ? kept.get() : info.table.get();
+  const ConstantColumns constant = table != nullptr ? constant_columns(*table) : ConstantColumns{};
   const HostVector<float> means = point_estimate(state);
-  for (std::size_t i = 0; i < names.size(); ++i) out.rows.push_back({names[i], double(means[i])});
-  if (!saved.posterior) return out;
   const HostVector<float> lambda = state.global.lambda_full();
   for (std::size_t i = 0; i < names.size(); ++i) {
-    out.rows[i].deviation = 1 / std::sqrt(double(lambda[i]));
+    if (std::ranges::binary_search(constant.features, i)) continue;
+    Coefficient& row = out.rows.emplace_back(names[i], double(means[i]));
+    if (saved.posterior) row.deviation = 1 / std::sqrt(double(lambda[i]));
+  }
+  if (!constant.names.empty()) {
+    std::vector<std::string> names_shown;
+    for (const std::string& name : constant.names) names_shown.push_back(shown(name));
+    out.notes.push_back(fmt::format("columns that do not vary in training have no coefficient: {}",
+                                    fmt::join(names_shown, ", ")));
   }
   return out;
 }

@@ -34,7 +34,7 @@ struct CoefficientTable {
   std::string algorithm;
   std::int64_t round = 0;
   Likelihood likelihood = TargetKind::binary;
-  std::vector<Coefficient> rows = {};  // columns in their order, then the intercept
+  std::vector<Coefficient> rows = {};  // columns that vary, in their order, then the intercept
   bool scaled = true;                  // columns were centred and scaled
   std::vector<std::string> notes = {};
 };

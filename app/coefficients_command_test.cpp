@@ -57,6 +57,16 @@ TEST(Coefficients, HaveTheNamesThatTheRunWroteDown) {
   EXPECT_THAT(coefficients_text(table), HasSubstr("too narrow"));
 }
 
+TEST(Coefficients, OfColumnsThatDoNotVaryAreNotMadeUp) {
+  const TemporaryFolder folder;
+  const auto run = constant_run(folder);
+  const CoefficientTable table = read_coefficients(run, "/nowhere");
+  ASSERT_EQ(table.rows.size(), 4u);
+  EXPECT_EQ(table.rows[2].name, "unit=CCU vs ICU");
+  EXPECT_EQ(table.rows[3].name, "intercept");
+  EXPECT_THAT(coefficients_text(table), HasSubstr("have no coefficient: year, \"weight, kg\".\n"));
+}
+
 TEST(Coefficients, SayWhatIsWrongWithTheRun) {
   const TemporaryFolder folder;
   folder.write("wards.csv", ward_table());

@@ -39,6 +39,7 @@ struct Inputs {
   std::unique_ptr<Dataset> data;  // null where features.json was enough
   std::vector<Batch> batches;
   std::vector<std::string> notes;
+  std::vector<std::size_t> off_constants;  // rows of a table
 };
 
 // Rows of a dense batch, a few at a time.
@@ -73,6 +74,14 @@ Inputs read_inputs(const SavedPosterior& saved, const fs::path& file, const fs::
       in.notes.push_back(fmt::format(
           "{}:{}: {} of {} rows have a category that training did not; it stands at the mean",
           file.string(), lines.front(), lines.size(), all.size));
+    }
+    in.off_constants = rows_off_constants(rows, *table);
+    if (!in.off_constants.empty()) {
+      in.notes.push_back(fmt::format(
+          "{}:{}: {} of {} rows have another value in a column that did not vary in training, and "
+          "predictions do not read it",
+          file.string(), rows.lines.at(in.off_constants.front()), in.off_constants.size(),
+          all.size));
     }
   } else {
     all = read_images(file, in.info);
@@ -227,6 +236,7 @@ PredictedRows predict_file(const fs::path& run_or_checkpoint, const fs::path& fi
                      .mutual_information = {},
                      .outlier_score = {}};
   rows.notes = in.notes;
+  rows.off_constants = in.off_constants;
   if (const std::string note = unfinished(saved); !note.empty()) rows.notes.push_back(note);
   const int samples = draws_to_average(saved, asked);
   Predictive predictive(*model, saved.state);

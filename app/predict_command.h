@@ -9,7 +9,8 @@
 // whether the input is unlike those the posterior was trained on.
 //
 // Unlike: its outlier score exceeds what 95 % of the held-out examples have, so one in twenty inputs
-// of the training distribution is flagged too. The score of a table's row is the mean square of its
+// of the training distribution is flagged too. So is a row with another number in a column that
+// had one value in training, which predictions do not read. The score of a table's row is the mean square of its
 // scaled columns; that of an image is its energy −log Σ_c exp(logit_c) at the posterior's mean
 // (Liu+20).
 //
@@ -17,6 +18,7 @@
 // and for images, the recipe's data set is opened.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -33,15 +35,18 @@ struct PredictedRows {
   std::vector<std::string> outputs;  // names of classes or tags; of binary: no and yes
   // [rows, outputs]; real targets: mean and standard deviation of the outcome
   std::vector<double> values;
-  std::vector<double> entropy;             // [rows], in nats
-  std::vector<double> mutual_information;  // [rows], in nats; empty without a posterior
-  std::vector<double> outlier_score;       // [rows]
-  double threshold = 0;                    // of the score
-  int samples = 0;                         // draws averaged; 0: predictions of the estimate
-  std::vector<std::string> notes = {};     // what a reader should know, a line each
+  std::vector<double> entropy;                  // [rows], in nats
+  std::vector<double> mutual_information;       // [rows], in nats; empty without a posterior
+  std::vector<double> outlier_score;            // [rows]
+  double threshold = 0;                         // of the score
+  std::vector<std::size_t> off_constants = {};  // rows with a value that training could not teach
+  int samples = 0;                              // draws averaged; 0: predictions of the estimate
+  std::vector<std::string> notes = {};          // what a reader should know, a line each
 
   std::size_t size() const { return entropy.size(); }
-  bool outlier(std::size_t row) const { return outlier_score[row] > threshold; }
+  bool outlier(std::size_t row) const {
+    return outlier_score[row] > threshold || std::ranges::binary_search(off_constants, row);
+  }
 };
 
 // `samples` draws, or draws_to_average() of the run; with an algorithm that estimates a point, or 0:

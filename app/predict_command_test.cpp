@@ -105,6 +105,23 @@ TEST(Predict, SaysHowManyDrawsItTook) {
   EXPECT_EQ(predict_file(run.path(), file, "", 0).samples, 0);
 }
 
+TEST(Predict, AColumnThatDidNotVaryIsNotReadAndOtherValuesAreTold) {
+  const TemporaryFolder folder;
+  const auto run = constant_run(folder);
+  const auto predict = [&](const std::string& years) {
+    std::string text = "age,sodium,unit,year,\"weight, kg\"\n";
+    for (const char year : years) text += fmt::format("55,140,ICU,{},\n", year);
+    return predict_file(run, folder.write("new.csv", text), "", 10);
+  };
+  const PredictedRows same = predict("555"), other = predict("597");
+  EXPECT_EQ(same.values, other.values);
+  EXPECT_FALSE(same.outlier(1));
+  EXPECT_THAT(other.notes.at(0), HasSubstr("new.csv:3: 2 of 3 rows have another value"));
+  EXPECT_FALSE(other.outlier(0));
+  EXPECT_TRUE(other.outlier(1));
+  EXPECT_TRUE(other.outlier(2));
+}
+
 TEST(Predict, APointEstimateHasNoMutualInformation) {
   const TestRun run(kFedAvg);
   const PredictedRows rows = predict_file(run.path(), run.write("new.csv", kNew), "", 10);

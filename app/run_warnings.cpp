@@ -5,7 +5,10 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "fedep/data/table_features.h"
+#include "fedep/message/nearest.h"
 #include "fedep/sim/chain.h"
 #include "fedep/sim/prior_pull.h"
 
@@ -21,6 +24,18 @@ bool anybody_makes_steps(const ClientSettings& client, bool pooled, const Popula
   return false;
 }
 
+// Columns of a table that do not vary, the first of them by name.
+std::string constant_names(const DatasetInfo& info) {
+  constexpr std::size_t kMost = 8;
+  if (!info.table) return {};
+  std::vector<std::string> names = constant_columns(*info.table).names;
+  const std::size_t more = names.size() > kMost ? names.size() - kMost : 0;
+  names.resize(names.size() - more);
+  for (std::string& name : names) name = shown(name);
+  return fmt::format("{}{}", fmt::join(names, ", "),
+                     more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
 }  // namespace
 
 std::vector<std::string> warnings_of(const Recipe& recipe, const std::vector<Phase>& phases,
@@ -32,6 +47,12 @@ std::vector<std::string> warnings_of(const Recipe& recipe, const std::vector<Pha
       lines.push_back(
           fmt::format("{} bad records were left out{}{}", info.skipped_records,
                       info.first_skipped.empty() ? "" : "; the first: ", info.first_skipped));
+    }
+    if (const std::string names = constant_names(info); !names.empty()) {
+      lines.push_back(fmt::format(
+          "columns that have one value, or none, in all clients' training rows teach nothing and "
+          "are not read: {}",
+          names));
     }
     if (data->test_size() == 0) {
       lines.emplace_back("no examples are held out (data.test_fraction), so there are no scores");

@@ -75,4 +75,25 @@ class TestRun {
   TemporaryFolder folder_;
 };
 
+// That table with two more columns, one with a single value and one with none.
+inline std::string constant_table() {
+  const std::string table = ward_table();
+  std::string text;
+  for (std::size_t begin = 0; begin < table.size();) {
+    const std::size_t end = table.find('\n', begin);
+    text += table.substr(begin, end - begin);
+    text += begin == 0 ? ",year,\"weight, kg\"\n" : ",5,\n";
+    begin = end + 1;
+  }
+  return text;
+}
+
+// A run on it.
+inline std::filesystem::path constant_run(const TemporaryFolder& folder) {
+  folder.write("wards.csv", constant_table());
+  run_recipe(parse_recipe(ward_recipe(kFedEp)),
+             {.out = folder.path() / "run", .data = folder.path()});
+  return folder.path() / "run";
+}
+
 }  // namespace fedep

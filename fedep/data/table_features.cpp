@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include <fmt/format.h>
@@ -20,11 +21,14 @@ constexpr const char* kFormat = "fedep.features";
 constexpr const char* kTargets[] = {"label", "binary", "tags", "real"};  // as in TargetKind
 
 Json json_of(const ColumnScale& scale) {
-  return {{"mean", scale.mean}, {"deviation", scale.deviation}};
+  Json json{{"mean", scale.mean}, {"deviation", scale.deviation}};
+  if (!scale.varies) json["varies"] = false;
+  return json;
 }
 
 ColumnScale scale_of(const Json& json) {
-  return {json.at("mean").get<double>(), json.at("deviation").get<double>()};
+  return {json.at("mean").get<double>(), json.at("deviation").get<double>(),
+          json.value("varies", true)};
 }
 
 Json json_of(const CategoryScale& category) {
@@ -115,7 +119,8 @@ TableFeatures parse_table_features(std::string_view text, const std::string& sou
 bool prepare_alike(const TableFeatures& a, const TableFeatures& b) {
   const auto by_column = [](const ColumnScale& x, const ColumnScale& y) {
     constexpr double kRounding = 1e-9;
-    return std::fabs(x.mean - y.mean) <= kRounding * (std::fabs(x.mean) + x.deviation) &&
+    return x.varies == y.varies &&
+           std::fabs(x.mean - y.mean) <= kRounding * (std::fabs(x.mean) + x.deviation) &&
            std::fabs(x.deviation - y.deviation) <= kRounding * x.deviation;
   };
   const auto by_value = [&](const auto& x, const auto& y) {
@@ -187,6 +192,36 @@ std::vector<std::size_t> lines_with_new_categories(const DelimitedTable& table,
     }
   }
   return lines;
+}
+
+ConstantColumns constant_columns(const TableFeatures& features) {
+  ConstantColumns out;
+  const TableScale& scale = features.scale;
+  for (std::size_t j = 0; j < scale.numbers.size(); ++j) {
+    if (scale.numbers[j].varies) continue;
+    out.names.push_back(features.spec.numbers.at(j));
+    out.features.push_back(j + (features.spec.intercept ? 1 : 0));
+  }
+  for (std::size_t j = 0; j < scale.categories.size(); ++j) {
+    if (scale.categories[j].others.empty()) out.names.push_back(features.spec.categories.at(j));
+  }
+  return out;
+}
+
+std::vector<std::size_t> rows_off_constants(const DelimitedTable& table,
+                                            const TableFeatures& features) {
+  const FeatureParser parser(table, features.spec);
+  const auto is_off = [](double value, const ColumnScale& column) {
+    constexpr double kRounding = 1e-9;  // of a mean of equal numbers
+    return !column.varies && std::fabs(value - column.mean) > kRounding * std::fabs(column.mean);
+  };
+  std::vector<std::size_t> rows;
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    const TableRow row = parser.parse(table.rows[i]).row;
+    if (std::ranges::equal(row.numbers, features.scale.numbers, std::not_fn(is_off))) continue;
+    rows.push_back(i);
+  }
+  return rows;
 }
 
 double distance(std::span<const float> features) {

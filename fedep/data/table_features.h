@@ -52,6 +52,17 @@ Batch encode_table(const DelimitedTable& table, const TableFeatures& features);
 std::vector<std::size_t> lines_with_new_categories(const DelimitedTable& table,
                                                    const TableFeatures& features);
 
+// What training rows do not tell apart: number columns with one value or none, which are features
+// that are always 0, and category columns with one value or none, which have no feature.
+struct ConstantColumns {
+  std::vector<std::string> names = {};
+  std::vector<std::size_t> features = {};  // of the number columns, ascending
+};
+ConstantColumns constant_columns(const TableFeatures& features);
+// Which rows, from 0, have another number in such a column. Predictions do not read it.
+std::vector<std::size_t> rows_off_constants(const DelimitedTable& table,
+                                            const TableFeatures& features);
+
 // Mean square of a row's scaled features: 1 on average over the training rows.
 double distance(std::span<const float> features);
 // The smallest value that at least this part of all values does not exceed; NaN without values.

@@ -119,6 +119,57 @@ TEST(TableFeatures, MissingValuesAndNewCategoriesStandAtTheMean) {
   EXPECT_EQ(lines_with_new_categories(table, *data->info().table), (std::vector<std::size_t>{3}));
 }
 
+// The year is the same everywhere, nobody has a weight, and there is one site.
+std::unique_ptr<Dataset> with_constants() {
+  std::string text = "ward,died,age,year,weight,site\n";
+  for (int i = 0; i < 60; ++i) {
+    text += fmt::format("{},{},{},2015.1,,north\n", i % 3 ? "A" : "B", i % 2 ? "yes" : "no", i);
+  }
+  return tabular_dataset(parse_delimited(text, kCsv, "wards.csv"),
+                         {.client_column = "ward",
+                          .label_column = "died",
+                          .positive = {"yes"},
+                          .numbers = {"age", "year", "weight"},
+                          .categories = {"site"},
+                          .intercept = true},
+                         {.name = "wards"});
+}
+
+TEST(TableFeatures, ColumnsThatDoNotVaryAreNamed) {
+  const auto data = with_constants();
+  const ConstantColumns constant = constant_columns(*data->info().table);
+  EXPECT_EQ(constant.names, (std::vector<std::string>{"year", "weight", "site"}));
+  EXPECT_EQ(constant.features, (std::vector<std::size_t>{2, 3}));
+  EXPECT_EQ(data->info().feature_names[2], "year");
+  EXPECT_TRUE(constant_columns(*wards()->info().table).names.empty());
+}
+
+TEST(TableFeatures, AColumnThatDoesNotVaryIsZeroInRowsThatComeLater) {
+  const auto data = with_constants();
+  const TableFeatures& features = *data->info().table;
+  const DelimitedTable later = table_of(
+      "age,year,weight,site\n30,2015.1,,north\n30,2020,80,north\n30,,,north\n30,2015.1,70,north\n");
+  const Batch rows = encode_table(later, features);
+  const std::size_t width = data->info().feature_count();
+  for (std::size_t i = 1; i < rows.size; ++i) {
+    EXPECT_TRUE(std::equal(rows.dense.begin(), rows.dense.begin() + long(width),
+                           rows.dense.begin() + long(i * width)));
+  }
+  EXPECT_EQ(rows_off_constants(later, features), (std::vector<std::size_t>{1, 3}));
+  EXPECT_EQ(parse_table_features(to_json(features), "f"), features);
+}
+
+// Nobody had said then whether a column varies.
+TEST(TableFeatures, FilesOfBeforeAreReadAsTheyWere) {
+  const auto data = with_constants();
+  std::string text = to_json(*data->info().table);
+  for (auto at = text.find("\"varies\""); at != text.npos; at = text.find("\"varies\"")) {
+    const auto comma = text.rfind(',', at);
+    text.erase(comma, text.find('}', at) - comma);
+  }
+  EXPECT_TRUE(constant_columns(parse_table_features(text, "f")).features.empty());
+}
+
 TEST(TableFeatures, WhatIsWrongIsNamedWithItsLine) {
   EXPECT_THAT(refusal("age,unit\n1,ICU\n"), HasSubstr("new.csv: unknown column sodium"));
   EXPECT_EQ(refusal("age,sodium,unit\n1,2,ICU\nold,3,ICU\n"),

@@ -18,7 +18,8 @@ ColumnScale scale_of(const ColumnSums& sums) {
   }
   // What rounding leaves of a column that does not vary.
   const double noise = 1e-26 * mean * mean;
-  return {mean, variance > noise ? std::sqrt(variance) : 1.0};
+  if (variance <= noise) return {mean, 1, false};
+  return {mean, std::sqrt(variance)};
 }
 
 // Of the rows of both.
@@ -48,7 +49,7 @@ CategoryScale scale_of(const std::map<std::string, std::size_t>& values) {
 }
 
 float scaled(double value, const ColumnScale& scale) {
-  return float((value - scale.mean) / scale.deviation);
+  return scale.varies ? float((value - scale.mean) / scale.deviation) : 0.f;
 }
 
 }  // namespace

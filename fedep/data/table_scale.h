@@ -10,7 +10,8 @@
 // most frequent value, the baseline, has none. (With one, the columns would add up to the
 // intercept: coefficients that only a prior tells apart, and so correlated that no diagonal
 // Gaussian fits them.) A missing value is set to the column's mean, which is 0 after scaling; so is
-// a category that no client reported.
+// a category that no client reported. A column that has one value in all rows, or none, teaches
+// nothing and is 0.
 #pragma once
 
 #include <cstddef>
@@ -47,7 +48,8 @@ struct ClientReport {
 
 struct ColumnScale {
   double mean = 0;
-  double deviation = 1;  // 1 for a column that does not vary
+  double deviation = 1;  // 1 for a column that does not vary,
+  bool varies = true;    // which is 0 in every row, also in rows that come later with another value
 
   bool operator==(const ColumnScale&) const = default;
 };

@@ -146,10 +146,18 @@ TEST(TableScale, AColumnThatDoesNotVaryOrIsNeverThereBecomesZero) {
   const Table rows = {{{2015.1, kMissing}, {}}, {{2015.1, kMissing}, {}}, {{2015.1, kMissing}, {}}};
   const TableScale scale = pooled_scale(std::vector{report(rows)});
   EXPECT_EQ(scale.numbers[0].deviation, 1.0);
+  EXPECT_FALSE(scale.numbers[0].varies);
+  EXPECT_FALSE(scale.numbers[1].varies);
   std::vector<float> x;
   encode(rows[0], scale, x);
-  EXPECT_NEAR(x[0], 0, 1e-6);
-  EXPECT_EQ(x[1], 0.f);
+  encode({{2016, 7}, {}}, scale, x);  // of which training says nothing
+  EXPECT_EQ(x, (std::vector<float>{0, 0, 0, 0}));
+}
+
+TEST(TableScale, AColumnThatDiffersBetweenClientsAloneVaries) {
+  const Table a = {{{1}, {}}, {{1}, {}}}, b = {{{2}, {}}};
+  EXPECT_FALSE(pooled_scale(std::vector{report(a)}).numbers[0].varies);
+  EXPECT_TRUE(pooled_scale(std::vector{report(a), report(b)}).numbers[0].varies);
 }
 
 TEST(TableScale, AClientWithoutRowsReportsNothing) {

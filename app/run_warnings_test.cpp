@@ -1,0 +1,37 @@
+#include "app/run_warnings.h"
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "app/test_run.h"
+#include "fedep/config/read_recipe.h"
+#include "fedep/data/test_files.h"
+
+namespace fedep {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::vector<std::string> warnings_for(const Recipe& recipe, const std::string& table) {
+  const TemporaryFolder folder;
+  folder.write("wards.csv", table);
+  const std::unique_ptr<Task> task = make_task(recipe, folder.path());
+  const auto phases =
+      plan_phases(recipe, [&](std::string_view name) { return task->family_of(name); });
+  return warnings_of(recipe, phases, *task);
+}
+
+TEST(RunWarnings, NameColumnsThatDoNotVary) {
+  const Recipe recipe = parse_recipe(ward_recipe(kFedEp));
+  EXPECT_THAT(warnings_for(recipe, ward_table()), IsEmpty());
+  EXPECT_THAT(warnings_for(recipe, constant_table()),
+              ElementsAre(HasSubstr("are not read: year, \"weight, kg\"")));
+}
+
+}  // namespace
+}  // namespace fedep
