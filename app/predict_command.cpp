@@ -141,7 +141,8 @@ void append(const Predictions& predictions, const Model& model, bool posterior,
     const double entropy = predictive_entropy(rows.target, mean, variance);
     rows.entropy.push_back(entropy);
     if (posterior) {
-      rows.mutual_information.push_back(std::max(0.0, entropy - predictions.entropy[i]));
+      const double information = entropy - predictions.entropy[i];
+      rows.mutual_information.push_back(std::isnan(information) ? NAN : std::max(0.0, information));
     }
     if (rows.target == TargetKind::binary) rows.values.push_back(1 - mean[0]);
     rows.values.insert(rows.values.end(), mean.begin(), mean.end());
@@ -246,7 +247,11 @@ PredictedRows predict_file(const fs::path& run_or_checkpoint, const fs::path& fi
     predictive.marginal(
         {.seed = saved.recipe.seed, .round = saved.state.round, .samples = samples},
         in.batches.size(), [&](std::size_t i) -> const Batch& { return in.batches[i]; },
-        [&](std::size_t, const Predictions& p) { append(p, *model, true, rows); });
+        [&](std::size_t, const Predictions& p) { append(p, *model, samples > 1, rows); });
+    if (samples == 1) {
+      rows.notes.emplace_back(
+          "one draw has no spread: what is not known of the weights is not told");
+    }
   } else {
     if (samples > 0) {
       rows.notes.push_back(

@@ -36,7 +36,7 @@ struct PredictedRows {
   // [rows, outputs]; real targets: mean and standard deviation of the outcome
   std::vector<double> values;
   std::vector<double> entropy;                  // [rows], in nats
-  std::vector<double> mutual_information;       // [rows], in nats; empty without a posterior
+  std::vector<double> mutual_information;       // [rows], in nats; empty with fewer than two draws
   std::vector<double> outlier_score;            // [rows]
   double threshold = 0;                         // of the score
   std::vector<std::size_t> off_constants = {};  // rows with a value that training could not teach

@@ -122,6 +122,16 @@ TEST(Predict, AColumnThatDidNotVaryIsNotReadAndOtherValuesAreTold) {
   EXPECT_TRUE(other.outlier(2));
 }
 
+TEST(Predict, OneDrawHasNoMutualInformation) {
+  const TestRun run;
+  const PredictedRows rows = predict_file(run.path(), run.write("new.csv", kNew), "", 1);
+  EXPECT_TRUE(rows.mutual_information.empty());
+  EXPECT_EQ(rows.samples, 1);
+  EXPECT_THAT(rows.notes.at(0), HasSubstr("one draw has no spread"));
+  EXPECT_EQ(predict_file(run.path(), run.write("new.csv", kNew), "", 2).mutual_information.size(),
+            4u);
+}
+
 TEST(Predict, APointEstimateHasNoMutualInformation) {
   const TestRun run(kFedAvg);
   const PredictedRows rows = predict_file(run.path(), run.write("new.csv", kNew), "", 10);
@@ -139,6 +149,8 @@ TEST(Predict, WhatIsWrongWithAFileIsNamed) {
   EXPECT_THAT(refusal("age,unit\n25,ICU\n"), HasSubstr("column sodium"));
   EXPECT_THAT(refusal("age,sodium,unit\n25,140,ICU\nold,1,ICU\n"),
               HasSubstr("bad.csv:3: column age must be a number, but is old"));
+  EXPECT_THAT(refusal("age,sodium,unit\n25,140,ICU\n1e300,1,ICU\n"),
+              HasSubstr("bad.csv:3: column age must be a number that can be scaled, but is 1e300"));
   EXPECT_THAT(refusal(""), HasSubstr("the file is empty"));
   EXPECT_THAT(refusal("age,sodium,unit\n"), HasSubstr("only a header"));
   EXPECT_THAT(message_of<InputError>([&] { predict_file(run.path(), "/nowhere.csv", "", 10); }),

@@ -173,7 +173,15 @@ Batch encode_table(const DelimitedTable& table, const TableFeatures& features) {
                                    shown(table.rows[i][*parsed.bad])));
     }
     if (features.spec.intercept) out.dense.push_back(1.f);
+    const std::size_t first = out.dense.size();
     encode(parsed.row, features.scale, out.dense);
+    for (std::size_t j = 0; j < features.spec.numbers.size(); ++j) {
+      if (std::isfinite(out.dense[first + j])) continue;
+      const std::string& name = features.spec.numbers[j];
+      throw InputError(fmt::format(
+          "{}:{}: column {} must be a number that can be scaled, but is {}", table.source,
+          table.lines.at(i), shown(name), shown(table.rows[i][table.column(name)])));
+    }
     ++out.size;
   }
   return out;

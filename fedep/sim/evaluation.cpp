@@ -56,7 +56,7 @@ Evaluation::Predictions Evaluation::predict(const std::vector<HostVector<float>>
   Predictions out{average.value(), {}};
   if (spreads) out.spread = squares.value();
   for (std::size_t i = 0; i < out.spread.size(); ++i) {
-    out.spread[i] = std::max(0.0, out.spread[i] - out.mean[i] * out.mean[i]);
+    out.spread[i] = variance_of_draws(out.mean[i], out.spread[i], thetas.size());
   }
   return out;
 }

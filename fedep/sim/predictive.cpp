@@ -47,8 +47,9 @@ struct Sums {
     for (std::vector<double>* sums : {&mean, &squares, &entropy}) {
       for (double& x : *sums) x /= count;
     }
+    if (draws < 2) squares.clear();  // one draw has no spread
     for (std::size_t i = 0; i < squares.size(); ++i) {
-      squares[i] = std::max(0.0, squares[i] - mean[i] * mean[i]);
+      squares[i] = variance_of_draws(mean[i], squares[i], draws);
     }
     return {std::move(mean), std::move(squares), std::move(entropy)};
   }
@@ -100,9 +101,7 @@ Predictive::Predictive(Model& model, const ServerState& state)
 Predictions Predictive::point(const Batch& batch) {
   Sums sums;
   sums.add(model_.likelihood(), model_.outputs(), predict(point_.span(), batch));
-  Predictions out = std::move(sums).average();
-  out.spread.clear();  // of one draw
-  return out;
+  return std::move(sums).average();
 }
 
 void Predictive::marginal(const DrawSettings& draws, std::size_t batches, const BatchAt& batch_at,

@@ -30,8 +30,9 @@ struct DrawSettings {
 };
 
 struct Predictions {
-  std::vector<double> mean = {};     // [examples, outputs]: probabilities, or real outputs
-  std::vector<double> spread = {};   // of real outputs: their variance over draws, else empty
+  std::vector<double> mean = {};  // [examples, outputs]: probabilities, or real outputs
+  // Of real outputs: their variance over draws, unbiased; empty for one draw and for probabilities.
+  std::vector<double> spread = {};
   std::vector<double> entropy = {};  // [examples]: mean over draws of a draw's entropy, in nats
 };
 

@@ -128,6 +128,25 @@ TEST(Predictive, OfALinearModelHasTheSpreadOfItsWeightsAndTheEntropyOfItsNoise) 
   }
 }
 
+// Two and three draws, over and over: the mean of their spreads is the variance, without the factor
+// of (S − 1)/S that dividing by S would leave.
+TEST(Predictive, TheSpreadOfFewDrawsIsUnbiased) {
+  const auto model = make_linear({.features = kFeatures, .outputs = 1, .target = TargetKind::real});
+  const ServerState state = some_state(model->size());
+  const Batch batch = some_rows(1);
+  const double variance = logit_of(state, batch, 0).variance;
+  constexpr int kRepeats = 20000;
+  for (const int samples : {2, 3}) {
+    double sum = 0;
+    for (int i = 0; i < kRepeats; ++i) {
+      sum += marginal(*model, state, batch, {.round = i, .samples = samples}).at(0).spread.at(0);
+    }
+    const double error = variance * std::sqrt(2.0 / (samples - 1) / kRepeats);
+    EXPECT_NEAR(sum / kRepeats, variance, 4 * error) << samples;
+  }
+  EXPECT_TRUE(marginal(*model, state, batch, {.samples = 1}).at(0).spread.empty());
+}
+
 TEST(Predictive, WithoutVarianceIsThePoint) {
   const auto model = make_linear({.features = kFeatures, .outputs = 3});
   V mean(model->size());

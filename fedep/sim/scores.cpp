@@ -1,5 +1,6 @@
 #include "fedep/sim/scores.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "fedep/metric/calibration.h"
@@ -120,6 +121,12 @@ std::unique_ptr<Scores> make_scores(const Likelihood& likelihood, std::size_t ou
       break;
   }
   return std::make_unique<RealScores>(likelihood.variance());
+}
+
+double variance_of_draws(double mean, double mean_square, std::size_t draws) {
+  const double around_mean = mean_square - mean * mean;
+  if (std::isnan(around_mean) || draws < 2) return NAN;
+  return std::max(0.0, around_mean) * double(draws) / double(draws - 1);
 }
 
 std::vector<double> predictions_of(TargetKind target, std::span<const float> logits,

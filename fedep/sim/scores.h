@@ -30,6 +30,9 @@ class Scores {
 
 std::unique_ptr<Scores> make_scores(const Likelihood& likelihood, std::size_t outputs);
 
+// Of draws with this mean and this mean of squares, unbiased; NaN if they are not finite, or for one.
+double variance_of_draws(double mean, double mean_square, std::size_t draws);
+
 // What a model's outputs predict: probabilities, or, for real targets, the outputs themselves.
 std::vector<double> predictions_of(TargetKind target, std::span<const float> logits,
                                    std::size_t outputs);

@@ -99,6 +99,13 @@ TEST(Scores, OfRealTargetsHaveTheirNoiseAndTheSpreadOfDraws) {
               0.5 * std::log(2 * M_PI) + (0.5 * std::log(16.0 * 9.0) + 1.0 / 32) / 2, 1e-12);
 }
 
+TEST(Scores, TheVarianceOfDrawsIsUnbiasedAndHidesNoInfinity) {
+  EXPECT_DOUBLE_EQ(variance_of_draws(2, (1 + 4 + 9) / 3.0, 3), 1);  // of 1, 2, 3
+  EXPECT_EQ(variance_of_draws(0.1, 0.1 * 0.1, 4), 0);
+  EXPECT_TRUE(std::isnan(variance_of_draws(INFINITY, INFINITY, 4)));
+  EXPECT_TRUE(std::isnan(variance_of_draws(1, 1, 1)));
+}
+
 TEST(Scores, GatherBatches) {
   Batch all, first, second;
   all.size = 3;
