@@ -36,6 +36,21 @@ std::string constant_names(const DatasetInfo& info) {
                      more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
+// What a cooldown does that nobody can have meant, or nothing.
+std::string cooldown_problem(const Phase& phase) {
+  if (!phase.cooldown) return {};
+  const auto& [after, rounds, to] = *phase.cooldown;
+  if (after >= phase.rounds) {
+    return fmt::format("the cooldown begins after {} rounds, and the phase has {}", after,
+                       phase.rounds);
+  }
+  const std::int64_t steps = std::int64_t(after) + rounds - 1;  // rounds with a step
+  if (to > 0 || phase.rounds <= steps + 1) return {};
+  return fmt::format(
+      "the cooldown ends at 0, and nothing changes in the last {} of the phase's {} rounds",
+      phase.rounds - steps, phase.rounds);
+}
+
 }  // namespace
 
 std::vector<std::string> warnings_of(const Recipe& recipe, const std::vector<Phase>& phases,
@@ -65,6 +80,11 @@ std::vector<std::string> warnings_of(const Recipe& recipe, const std::vector<Pha
           "step",
           i, algorithm.name, recipe.client.batch));
     }
+  }
+  for (std::size_t i = 0; i < phases.size(); ++i) {
+    const std::string what = cooldown_problem(phases[i]);
+    if (what.empty()) continue;
+    lines.push_back(fmt::format("phase.{} ({}): {}", i, phases[i].algorithm->name, what));
   }
   for (const StrongPull& pull : strong_pulls(recipe, phases, task.population())) {
     lines.push_back(to_text(pull));

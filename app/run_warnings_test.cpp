@@ -33,5 +33,22 @@ TEST(RunWarnings, NameColumnsThatDoNotVary) {
               ElementsAre(HasSubstr("are not read: year, \"weight, kg\"")));
 }
 
+TEST(RunWarnings, NameCooldownsThatNeverBeginOrStopThePhase) {
+  const auto of = [](int after, int rounds, double to) {
+    Recipe recipe = parse_recipe(ward_recipe(kFedEp));  // 6 rounds
+    recipe.phases[0].cooldown = {.after = after, .rounds = rounds, .to = to};
+    return warnings_for(recipe, ward_table());
+  };
+  EXPECT_THAT(of(4, 2, 0.01), IsEmpty());
+  EXPECT_THAT(of(5, 10, 0.01), IsEmpty());  // one round of it
+  EXPECT_THAT(
+      of(6, 2, 0.01),
+      ElementsAre("phase.0 (fed_ep): the cooldown begins after 6 rounds, and the phase has 6"));
+  EXPECT_THAT(of(1, 2, 0.01), IsEmpty());  // stays at a hundredth
+  EXPECT_THAT(of(4, 2, 0), IsEmpty());
+  EXPECT_THAT(of(1, 2, 0),
+              ElementsAre(HasSubstr("nothing changes in the last 4 of the phase's 6 rounds")));
+}
+
 }  // namespace
 }  // namespace fedep
