@@ -91,14 +91,16 @@ std::optional<std::string_view> nearest(std::string_view word,
 
 std::string suggestion(std::string_view word, std::span<const std::string_view> candidates) {
   const auto near = nearest(word, candidates);
-  return near ? fmt::format("; did you mean {}?", *near) : std::string();
+  return near ? fmt::format("; did you mean {}?", shown(*near)) : std::string();
 }
 
 std::string unknown_name(std::string_view kind, std::string_view word,
                          std::span<const std::string_view> candidates) {
   const std::string hint = suggestion(word, candidates);
+  std::vector<std::string> known;
+  for (const std::string_view candidate : candidates) known.push_back(shown(candidate));
   return fmt::format("unknown {} {}{} known: {}", kind, shown(word), hint.empty() ? ";" : hint,
-                     candidates.empty() ? "none" : fmt::format("{}", fmt::join(candidates, ", ")));
+                     known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")));
 }
 
 std::string shown(std::string_view name) {

@@ -93,6 +93,8 @@ TEST(UnknownName, SuggestsAndListsWhatIsKnown) {
   EXPECT_EQ(unknown_name("optimizer", "bananas", Names{"sgd", "adam"}),
             "unknown optimizer bananas; known: sgd, adam");
   EXPECT_EQ(unknown_name("model", "x", Names{}), "unknown model x; known: none");
+  EXPECT_EQ(unknown_name("column", "weight", Names{"age", "weight, kg"}),
+            "unknown column weight; did you mean \"weight, kg\"? known: age, \"weight, kg\"");
 }
 
 TEST(UnknownName, StaysOneLineWhateverTheNameHolds) {
