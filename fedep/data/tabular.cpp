@@ -146,22 +146,25 @@ void check_negative_labels(const DelimitedTable& table, const TableSpec& spec,
 // Labels that training rows have; binary ones must have both.
 std::vector<std::string> classes(const DelimitedTable& table, const TableSpec& spec,
                                  const std::vector<ClientTable>& clients) {
-  std::set<std::string> values;
+  std::map<std::string, std::string> values;  // to the first cell that says so
   for (const ClientTable& client : clients) {
     for (std::size_t i = 0; i < client.records.size(); ++i) {
       const Label& label = client.records[i].label;
       if (client.test[i]) continue;
-      values.insert(spec.target == TargetKind::binary ? fmt::format("{}", label.number)
-                                                      : label.value);
+      values.try_emplace(
+          spec.target == TargetKind::binary ? fmt::format("{}", label.number) : label.value,
+          label.value);
     }
   }
   if (values.size() < 2) {
     throw InputError(
-        fmt::format("{}: column {} must have at least two labels, but {}", table.source,
-                    shown(spec.label_column),
-                    values.empty() ? "has none" : "all are " + shown(*values.begin())));
+        fmt::format("{}: column {} must have at least two labels in training rows, but {}",
+                    table.source, shown(spec.label_column),
+                    values.empty() ? "has none" : "all are " + shown(values.begin()->second)));
   }
-  return {values.begin(), values.end()};
+  std::vector<std::string> names;
+  for (const auto& [name, cell] : values) names.push_back(name);
+  return names;
 }
 
 void append_target(const Label& label, TargetKind target, const std::vector<std::string>& names,
