@@ -64,7 +64,8 @@ void list_fields(Fields& f, ModelSettings& s) {
   f("name", s.name);
   f("norm", s.norm);
   f("initial_scale", s.initial_scale, at_least(0));
-  f("noise", s.noise, positive());
+  // Its square and the square's inverse are floats.
+  f("noise", s.noise, Rule{.low = 1e-12, .high = 1e12});
   f("path", s.path);
 }
 
