@@ -106,6 +106,22 @@ void check_columns(const DelimitedTable& table) {
   }
 }
 
+// For a table that was not understood: its header has more semicolons (or tabs) than separators.
+std::string separator_hint(const std::vector<std::string>& columns) {
+  for (const auto& [mark, name] : {std::pair{';', ";"}, std::pair{'\t', "a tab"}}) {
+    std::size_t count = 0;
+    for (const std::string& column : columns) {
+      count += std::size_t(std::count(column.begin(), column.end(), mark));
+    }
+    if (count < columns.size()) continue;
+    return fmt::format(
+        "; fields seem to be separated by {}, but must be by a comma, or in a file "
+        "that is called .tsv by a tab",
+        name);
+  }
+  return {};
+}
+
 // Bytes that a character of UTF-8 has from here on; 0 if there is none.
 std::size_t character_size(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
@@ -148,7 +164,8 @@ std::size_t DelimitedTable::column(std::string_view name) const {
   const auto found = std::find(columns.begin(), columns.end(), name);
   if (found == columns.end()) {
     const std::vector<std::string_view> names(columns.begin(), columns.end());
-    throw InputError(fmt::format("{}: {}", source, unknown_name("column", name, names)));
+    throw InputError(fmt::format("{}: {}{}", source, unknown_name("column", name, names),
+                                 separator_hint(columns)));
   }
   return std::size_t(found - columns.begin());
 }
@@ -197,9 +214,10 @@ DelimitedTable parse_delimited(std::string_view text, const DelimitedFormat& for
   }
   check_columns(table);
   if (table.bad_records > table.rows.size()) {
-    throw InputError(fmt::format("{}: expected records of {} fields, but {} of {} are bad",
-                                 table.source, table.columns.size(), table.bad_records,
-                                 table.bad_records + table.rows.size()));
+    throw InputError(fmt::format("{}:{}: expected records of {} fields, but {} of {} are bad{}",
+                                 table.source, table.first_bad_line, table.columns.size(),
+                                 table.bad_records, table.bad_records + table.rows.size(),
+                                 separator_hint(table.columns)));
   }
   return table;
 }

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "fedep/data/table_record.h"
@@ -67,6 +68,18 @@ TableFeatures features_of(const Json& json) {
   out.output_names = json.at("output_names");
   out.far = json.at("far");
   return out;
+}
+
+// "; lines 5, 9 and 12 others are bad too" of all lines but the first, or nothing.
+std::string also_bad(std::span<const std::size_t> lines) {
+  constexpr std::size_t kMost = 8;
+  const auto others = lines.subspan(1);
+  if (others.empty()) return {};
+  const auto named = others.first(std::min(kMost, others.size()));
+  const std::size_t more = others.size() - named.size();
+  return fmt::format("; {} {}{} {} bad too", others.size() > 1 ? "lines" : "line",
+                     fmt::join(named, ", "), more > 0 ? fmt::format(" and {} others", more) : "",
+                     others.size() > 1 ? "are" : "is");
 }
 
 bool is_new(const std::string& value, const CategoryScale& category) {
@@ -158,31 +171,43 @@ DatasetInfo info_of(const TableFeatures& features) {
 Batch encode_table(const DelimitedTable& table, const TableFeatures& features) {
   const FeatureParser parser(table, features.spec);
   if (table.bad_records > 0) {
-    throw InputError(fmt::format("{}:{}: record must have {} fields, quoted as CSV is, but has not",
-                                 table.source, table.first_bad_line, table.columns.size()));
+    throw InputError(fmt::format(
+        "{}:{}: record must have {} fields, quoted as CSV is, but has not{}", table.source,
+        table.first_bad_line, table.columns.size(),
+        table.bad_records > 1 ? fmt::format("; {} records are so", table.bad_records) : ""));
   }
   if (table.rows.empty()) {
     throw InputError(fmt::format("{}: expected rows, but there is only a header", table.source));
   }
   Batch out;
+  std::vector<std::size_t> bad_lines;
+  std::string first_problem;
+  const auto refuse_later = [&](std::size_t row, std::size_t column, std::string_view expected) {
+    if (bad_lines.empty()) {
+      first_problem = fmt::format("column {} must be {}, but is {}", shown(table.columns[column]),
+                                  expected, shown(table.rows[row][column]));
+    }
+    bad_lines.push_back(table.lines.at(row));
+  };
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const FeatureParser::Parsed parsed = parser.parse(table.rows[i]);
     if (parsed.bad) {
-      throw InputError(fmt::format("{}:{}: column {} must be a number, but is {}", table.source,
-                                   table.lines.at(i), shown(table.columns[*parsed.bad]),
-                                   shown(table.rows[i][*parsed.bad])));
+      refuse_later(i, *parsed.bad, "a number");
+      continue;
     }
     if (features.spec.intercept) out.dense.push_back(1.f);
     const std::size_t first = out.dense.size();
     encode(parsed.row, features.scale, out.dense);
     for (std::size_t j = 0; j < features.spec.numbers.size(); ++j) {
       if (std::isfinite(out.dense[first + j])) continue;
-      const std::string& name = features.spec.numbers[j];
-      throw InputError(fmt::format(
-          "{}:{}: column {} must be a number that can be scaled, but is {}", table.source,
-          table.lines.at(i), shown(name), shown(table.rows[i][table.column(name)])));
+      refuse_later(i, table.column(features.spec.numbers[j]), "a number that can be scaled");
+      break;
     }
     ++out.size;
+  }
+  if (!bad_lines.empty()) {
+    throw InputError(fmt::format("{}:{}: {}{}", table.source, bad_lines.front(), first_problem,
+                                 also_bad(bad_lines)));
   }
   return out;
 }

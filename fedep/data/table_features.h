@@ -43,7 +43,7 @@ bool prepare_alike(const TableFeatures& a, const TableFeatures& b);
 // What a model is told about these data.
 DatasetInfo info_of(const TableFeatures& features);
 
-// Every row, in order. Throws InputError, with the line, for a record that breaks the format, a
+// Every row, in order. Throws InputError, with the lines, for a record that breaks the format, a
 // number that is none or one that a float cannot hold when it is scaled. A missing value stands at the column's mean, and so does a category that no
 // client had.
 Batch encode_table(const DelimitedTable& table, const TableFeatures& features);

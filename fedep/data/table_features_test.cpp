@@ -175,6 +175,20 @@ TEST(TableFeatures, WhatIsWrongIsNamedWithItsLine) {
   EXPECT_EQ(refusal("age,sodium,unit\n1,2,ICU\nold,3,ICU\n"),
             "new.csv:3: column age must be a number, but is old");
   EXPECT_THAT(refusal("age,sodium,unit\n1,2,ICU\n1,2\n"), HasSubstr("new.csv:3: record must"));
+  EXPECT_EQ(refusal("age,sodium,unit\nnan,2,ICU\n1,2,ICU\n1,1e300,ICU\n"),
+            "new.csv:2: column age must be a number, but is nan; line 4 is bad too");
+  EXPECT_EQ(
+      refusal("age,sodium,unit\n1,1e300,ICU\n1,inf,ICU\nx,2,ICU\n"),
+      "new.csv:2: column sodium must be a number that can be scaled, but is 1e300; lines 3, 4 "
+      "are bad too");
+  EXPECT_THAT(refusal("age,sodium,unit\n1,2\n1,2\n"),
+              HasSubstr("new.csv:2: expected records of 3 fields, but 2 of 2 are bad"));
+  EXPECT_THAT(
+      refusal("age,sodium,unit\n1,2,ICU\n1,2,ICU\n1,2\n3\n"),
+      HasSubstr("new.csv:4: record must have 3 fields, quoted as CSV is, but has not; 2 records"));
+  EXPECT_THAT(refusal("age;sodium;unit\n1;2;ICU\n"), HasSubstr("seem to be separated by ;"));
+  EXPECT_THAT(refusal("age;sodium, mmol;unit\n1;2;ICU\n"), HasSubstr("seem to be separated by ;"));
+  EXPECT_THAT(refusal("age\tsodium\tunit\n1\t2\tICU\n"), HasSubstr("separated by a tab"));
   EXPECT_THAT(refusal("age,sodium,unit\n"), HasSubstr("only a header"));
   for (const char* text : {"", "{}", "[1]", "{\"format\":\"fedep.features\",\"version\":1}"}) {
     EXPECT_THROW(parse_table_features(text, "features.json"), InputError);
