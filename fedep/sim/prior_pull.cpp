@@ -30,26 +30,32 @@ double first_pull(const Phase& phase, double prior, const Population& population
 
 }  // namespace
 
+double least_curvature(const ModelSettings& model, const DatasetInfo& data) {
+  if (model.name != "linear" || data.target != TargetKind::real) return 0;
+  return 1 / (model.noise * model.noise);
+}
+
 std::vector<StrongPull> strong_pulls(const Recipe& recipe, const std::vector<Phase>& phases,
-                                     const Population& population) {
+                                     const Population& population, double own) {
   std::vector<StrongPull> found;
   const OptimizerSettings& optimizer = recipe.client.optimizer;
   if (optimizer.name != "sgd") return found;  // others set the length of their steps themselves
   const double prior = recipe.server.prior ? recipe.server.prior->precision : 0;
   for (std::size_t i = 0; i < phases.size(); ++i) {
     const Phase& phase = phases[i];
-    const bool makes_no_steps = phase.inference.name.starts_with("exact");
-    if (phase.algorithm->needs != Needs::tilted || makes_no_steps) continue;
+    if (phase.inference.name.starts_with("exact")) continue;  // makes no steps
+    const bool hears_others = phase.algorithm->needs == Needs::tilted;
     StrongPull strongest;
     strongest.phase = i;
     strongest.algorithm = phase.algorithm->name;
+    strongest.own = own;
     strongest.most = 2 * (1 + optimizer.momentum) / optimizer.lr;
     for (std::size_t c = 0; c < population.size(); ++c) {
       const std::size_t examples = population[c].examples;
       if (!makes_steps(recipe.client, phase.algorithm->pools_epochs, examples)) continue;
-      const double pull = first_pull(phase, prior, population, c);
-      strongest.clients += pull > strongest.most;
-      if (pull <= strongest.pull) continue;
+      const double pull = hears_others ? first_pull(phase, prior, population, c) : 0;
+      strongest.clients += pull + own > strongest.most;
+      if (pull < strongest.pull || (pull == strongest.pull && !strongest.client.empty())) continue;
       strongest.pull = pull;
       strongest.client = population[c].id;
       strongest.examples = examples;
@@ -60,11 +66,18 @@ std::vector<StrongPull> strong_pulls(const Recipe& recipe, const std::vector<Pha
 }
 
 std::string to_text(const StrongPull& pull) {
+  const std::string others =
+      fmt::format("others' precision over their own examples ({:.4g} for client {} with {})",
+                  pull.pull, pull.client, pull.examples);
+  const std::string own =
+      fmt::format("their loss's own curvature (1/model.noise² = {:.4g})", pull.own);
+  const std::string why = pull.own == 0    ? others + " is"
+                          : pull.pull == 0 ? own + " is"
+                                           : others + " and " + own + " are together";
   return fmt::format(
-      "phase.{} ({}): steps of {} clients will diverge, because others' precision over their own "
-      "examples ({:.4g} for client {} with {}) is more than the {:.4g} that client.optimizer's lr "
-      "and momentum bear: docs/stability.md",
-      pull.phase, pull.algorithm, pull.clients, pull.pull, pull.client, pull.examples, pull.most);
+      "phase.{} ({}): steps of {} clients will diverge, because {} more than the {:.4g} that "
+      "client.optimizer's lr and momentum bear: docs/stability.md",
+      pull.phase, pull.algorithm, pull.clients, why, pull.most);
 }
 
 }  // namespace fedep

@@ -29,9 +29,11 @@ std::string sep_of(double alpha, const std::string& more = "") {
          "[phase.inference]\nname = \"scaled_identity\"\nalpha = " + std::to_string(alpha) + "\n";
 }
 
-std::vector<StrongPull> pulls_of(const Recipe& recipe, const Population& population) {
-  return strong_pulls(
-      recipe, plan_phases(recipe, [](std::string_view) { return Family::isotropic; }), population);
+std::vector<StrongPull> pulls_of(const Recipe& recipe, const Population& population,
+                                 double own = 0) {
+  return strong_pulls(recipe,
+                      plan_phases(recipe, [](std::string_view) { return Family::isotropic; }),
+                      population, own);
 }
 
 const Population kWriters = make_population({{"a", 25}, {"b", 100}, {"c", 375}});
@@ -77,6 +79,35 @@ TEST(StrongPull, OfThePriorCountsToo) {
   recipe.server.prior = PriorSettings{.precision = 1e4};
   ASSERT_EQ(pulls_of(recipe, kWriters).size(), 1u);
   EXPECT_DOUBLE_EQ(pulls_of(recipe, kWriters)[0].pull, 400);
+}
+
+// Of the 380 that steps bear, 100 are then taken: 19 α for client a reaches the rest at α = 14.7.
+TEST(StrongPull, AddsToTheLossesOwnCurvature) {
+  EXPECT_TRUE(pulls_of(recipe_of(sep_of(14.7)), kWriters, 100).empty());
+  const std::vector<StrongPull> pulls = pulls_of(recipe_of(sep_of(14.8)), kWriters, 100);
+  ASSERT_EQ(pulls.size(), 1u);
+  EXPECT_NE(to_text(pulls[0]).find("1/model.noise² = 100) are together more than the 380"),
+            std::string::npos);
+}
+
+TEST(StrongPull, OfTheLossAloneIsThereInEveryPhase) {
+  EXPECT_TRUE(pulls_of(recipe_of(sep_of(1e-3)), kWriters, 379).empty());
+  const std::vector<StrongPull> pulls = pulls_of(recipe_of(sep_of(1e-3)), kWriters, 381);
+  ASSERT_EQ(pulls.size(), 2u);
+  EXPECT_EQ(pulls[0].algorithm, "fed_avg");
+  EXPECT_EQ(pulls[0].clients, 3u);
+  EXPECT_NE(to_text(pulls[0]).find("because their loss's own curvature (1/model.noise² = 381) is"),
+            std::string::npos);
+}
+
+TEST(StrongPull, KnowsTheCurvatureOfALinearModelOfNumbersAlone) {
+  const ModelSettings linear{.name = "linear", .noise = 0.5};
+  DatasetInfo data;
+  data.target = TargetKind::real;
+  EXPECT_EQ(least_curvature(linear, data), 4);
+  EXPECT_EQ(least_curvature({.name = "torchscript", .noise = 0.5}, data), 0);
+  data.target = TargetKind::binary;
+  EXPECT_EQ(least_curvature(linear, data), 0);
 }
 
 }  // namespace
