@@ -101,13 +101,6 @@ Result result_of(const ReproduceOptions& options, const Plan& plan, bool played_
           .curve = curve_of_run(log, plan.recipe, curve_scores(options.plan.table, log))};
 }
 
-bool has_line(const std::vector<Result>& results, const Result& result) {
-  return std::any_of(results.begin(), results.end(), [&](const Result& other) {
-    return other.table == result.table && other.row == result.row && other.seed == result.seed &&
-           other.rounds == result.rounds;
-  });
-}
-
 fs::path results_file(const ReproduceOptions& options) {
   return options.results.empty() ? fs::path(options.plan.recipes) / "results.jsonl"
                                  : fs::path(options.results);
@@ -122,8 +115,8 @@ void keep(const ReproduceOptions& options, const Plan& plan, const Result& resul
     return;
   }
   // A run that was over before may have been killed just before its line was written.
-  if (!played_now && has_line(read_results(file), result)) return;
-  append_result(file, result);
+  if (played_now) return append_result(file, result);
+  append_result_if_missing(file, result);
 }
 
 // A run that was killed right after its log's last line. Its row is whole without this file, which

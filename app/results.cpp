@@ -1,8 +1,17 @@
 #include "app/results.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
+#include <string_view>
+#include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -46,10 +55,10 @@ ResultCurve curve_of(const Json& json) {
   return curve;
 }
 
-bool fits(const ResultCurve& curve, std::int64_t rounds) {
-  return curve.every >= 1 && std::ranges::is_sorted(curve.switches) &&
-         (curve.switches.empty() ||
-          (curve.switches.front() >= 0 && curve.switches.back() <= rounds));
+bool fits(const Result& result) {
+  const std::vector<std::int64_t>& switches = result.curve.switches;
+  if (result.curve.every < 1 || !std::ranges::is_sorted(switches)) return false;
+  return switches.empty() || (switches.front() >= 0 && switches.back() <= result.rounds);
 }
 
 Result result_of(const Json& json) {
@@ -70,6 +79,81 @@ Result result_of(const Json& json) {
   return result;
 }
 
+// Of the last line.
+enum class LineEnd { whole, without_break, cut_off };
+
+struct Contents {
+  std::vector<Result> results;
+  LineEnd end = LineEnd::whole;
+  std::size_t lines = 0;
+};
+
+// What is left of a line that was not written to its end; a note of somebody's is not.
+bool is_beginning_of_result(std::string_view line) {
+  constexpr std::string_view kBeginning = R"({"table":")";
+  const std::size_t n = std::min(line.size(), kBeginning.size());
+  return line.substr(0, n) == kBeginning.substr(0, n) && !Json::accept(line);
+}
+
+Contents read_contents(const std::filesystem::path& path) {
+  Contents contents;
+  const std::vector<std::byte> bytes = read_file(path);
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    const bool has_break = end < text.size();
+    ++contents.lines;
+    if (!has_break) contents.end = LineEnd::without_break;
+    try {
+      if (!line.empty()) contents.results.push_back(result_of(Json::parse(line)));
+    } catch (const Json::exception&) {
+      if (has_break || !is_beginning_of_result(line)) {
+        throw InputError(fmt::format(
+            "{}:{}: line must be a result with table, row, seed, rounds and metrics, but is not",
+            path.string(), contents.lines));
+      }
+      contents.end = LineEnd::cut_off;
+    }
+    if (!contents.results.empty() && !fits(contents.results.back())) {
+      throw InputError(fmt::format(
+          "{}:{}: curve must have every >= 1 and switches within its rounds, but has not",
+          path.string(), contents.lines));
+    }
+    text.remove_prefix(has_break ? end + 1 : end);
+  }
+  return contents;
+}
+
+void tell_cut_off(const std::filesystem::path& path, const Contents& contents) {
+  fmt::print(stderr, "{}:{}: the line was not written to its end, and is left out\n", path.string(),
+             contents.lines);
+}
+
+// Waits until nobody else adds to the file. File systems that know no locks are taken as they are.
+FileDescriptor open_locked(const std::filesystem::path& path) {
+  FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  if (!file) {
+    throw RunError(fmt::format("{}: cannot open for appending: {}", path.string(),
+                               std::generic_category().message(errno)));
+  }
+  while (::flock(file.get(), LOCK_EX) != 0 && errno == EINTR) {
+  }
+  return file;
+}
+
+void append_locked(const std::filesystem::path& path, const FileDescriptor& locked,
+                   const Contents& contents, const Result& result) {
+  if (contents.end == LineEnd::cut_off) tell_cut_off(path, contents);
+  if (contents.end == LineEnd::without_break && ::write(locked.get(), "\n", 1) != 1) {
+    throw RunError(fmt::format("{}: cannot append a line break: {}", path.string(),
+                               std::generic_category().message(errno)));
+  }
+  DurableLog log(path);  // which removes what was cut off
+  log.append_line(to_line(result));
+  log.sync();
+}
+
 }  // namespace
 
 std::string to_line(const Result& result) {
@@ -84,33 +168,27 @@ std::string to_line(const Result& result) {
 }
 
 std::vector<Result> read_results(const std::filesystem::path& path) {
-  std::vector<Result> results;
-  if (!std::filesystem::exists(path)) return results;
-  const std::vector<std::byte> bytes = read_file(path);
-  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  for (std::size_t number = 1; !text.empty(); ++number) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    try {
-      if (end > 0) results.push_back(result_of(Json::parse(text.substr(0, end))));
-      if (end > 0 && !fits(results.back().curve, results.back().rounds)) {
-        throw InputError(fmt::format(
-            "{}:{}: curve must have every >= 1 and switches within its rounds, but has not",
-            path.string(), number));
-      }
-    } catch (const Json::exception&) {
-      throw InputError(fmt::format(
-          "{}:{}: line must be a result with table, row, seed, rounds and metrics, but is not",
-          path.string(), number));
-    }
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return results;
+  if (!std::filesystem::exists(path)) return {};
+  Contents contents = read_contents(path);
+  if (contents.end == LineEnd::cut_off) tell_cut_off(path, contents);
+  return std::move(contents.results);
 }
 
 void append_result(const std::filesystem::path& path, const Result& result) {
-  DurableLog log(path);
-  log.append_line(to_line(result));
-  log.sync();
+  const FileDescriptor locked = open_locked(path);
+  append_locked(path, locked, read_contents(path), result);
+}
+
+void append_result_if_missing(const std::filesystem::path& path, const Result& result) {
+  const FileDescriptor locked = open_locked(path);
+  const Contents contents = read_contents(path);
+  const auto is_same = [&](const Result& other) {
+    return other.table == result.table && other.row == result.row && other.seed == result.seed &&
+           other.rounds == result.rounds;
+  };
+  if (std::ranges::none_of(contents.results, is_same)) {
+    append_locked(path, locked, contents, result);
+  }
 }
 
 }  // namespace fedep

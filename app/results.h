@@ -42,7 +42,13 @@ struct Result {
 
 std::string to_line(const Result& result);
 // All lines; none if there is no such file. Throws InputError naming a line that is not a result.
+// The beginning of a line at the end of the file, which a crash can leave, is left out and told on
+// stderr.
 std::vector<Result> read_results(const std::filesystem::path& path);
+// Processes may add to one file at the same time. A last line without its line break gets one if it
+// is a result, and goes if it is the beginning of one.
 void append_result(const std::filesystem::path& path, const Result& result);
+// The same, unless the file has a line of this table, row, seed and number of rounds.
+void append_result_if_missing(const std::filesystem::path& path, const Result& result);
 
 }  // namespace fedep

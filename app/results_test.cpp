@@ -1,6 +1,12 @@
 #include "app/results.h"
 
+#include <cstdint>
+#include <filesystem>
 #include <fstream>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -71,6 +77,78 @@ TEST(ResultFiles, WithALineThatIsNoResultAreRefusedWithItsNumber) {
     std::ofstream(file, std::ios::app) << line << '\n';
     const std::string refusal = message_of<InputError>([&] { read_results(file); });
     EXPECT_TRUE(has(refusal, ".jsonl:2:")) << line << ": " << refusal;
+  }
+}
+
+TEST(ResultFiles, KeepEveryLineOfThoseWhoAddAtTheSameTime) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "results.jsonl";
+  constexpr std::uint64_t kWriters = 6, kLines = 60;
+  {
+    std::vector<std::jthread> writers;  // each line through descriptors of its own, as processes do
+    for (std::uint64_t w = 0; w < kWriters; ++w) {
+      writers.emplace_back([&, w] {
+        for (std::uint64_t i = 0; i < kLines; ++i) {
+          append_result(file, table2_result(w * kLines + i, 0.5));
+        }
+      });
+    }
+  }
+  std::set<std::uint64_t> seeds;
+  for (const Result& result : read_results(file)) seeds.insert(result.seed);
+  EXPECT_EQ(seeds.size(), kWriters * kLines);
+}
+
+TEST(ResultFiles, GetOneLineFromAllWhoFindItMissing) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "results.jsonl";
+  {
+    std::vector<std::jthread> writers;
+    for (int w = 0; w < 6; ++w) {
+      writers.emplace_back([&] { append_result_if_missing(file, table2_result(1, 0.5)); });
+    }
+  }
+  EXPECT_EQ(read_results(file).size(), 1u);
+  append_result_if_missing(file, table2_result(2, 0.5));
+  EXPECT_EQ(read_results(file).size(), 2u);
+}
+
+TEST(ResultFiles, KeepALastLineThatOnlyLacksItsLineBreak) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "results.jsonl";
+  std::ofstream(file) << to_line(table2_result(1, 0.5));
+  EXPECT_EQ(read_results(file).size(), 1u);
+  append_result(file, table2_result(2, 0.5));
+  const std::vector<Result> results = read_results(file);
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_EQ(results[0].seed, 1u);
+  EXPECT_EQ(results[1].seed, 2u);
+}
+
+TEST(ResultFiles, LoseOnlyTheLineThatACrashLeftUnfinished) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "results.jsonl";
+  const std::string line = to_line(table2_result(2, 0.5));
+  for (const std::size_t written : {std::size_t(1), std::size_t(12), line.size() - 1}) {
+    std::ofstream(file) << to_line(table2_result(1, 0.5)) << '\n' << line.substr(0, written);
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(read_results(file).size(), 1u);
+    EXPECT_TRUE(has(testing::internal::GetCapturedStderr(), ".jsonl:2:")) << written;
+    append_result(file, table2_result(3, 0.5));
+    const std::vector<Result> results = read_results(file);
+    ASSERT_EQ(results.size(), 2u) << written;
+    EXPECT_EQ(results[1].seed, 3u);
+  }
+}
+
+TEST(ResultFiles, AreLeftAloneIfTheirLastLineIsNotTheBeginningOfAResult) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "notes.txt";
+  for (const std::string text : {"a note", "{}", R"({"table":2})"}) {
+    std::ofstream(file) << text;
+    EXPECT_TRUE(has(message_of<InputError>([&] { read_results(file); }), "notes.txt:1:")) << text;
+    EXPECT_THROW(append_result(file, table2_result(1, 0.5)), InputError) << text;
+    EXPECT_EQ(std::filesystem::file_size(file), text.size());
   }
 }
 

@@ -123,6 +123,30 @@ class Reproduce(TablesTest):
         self.succeeds("trial")  # which the short one does not hinder
         self.assertEqual([line["rounds"] for line in self.lines()], [ROUNDS, ROUNDS])
 
+    def test_keeps_the_lines_of_all_who_run_at_the_same_time(self):
+        started = [
+            self.program.start("reproduce", "trial", "--seeds", seed, "--out", f"at-once-{seed}", cwd=self.folder)
+            for seed in range(1, 7)
+        ]
+        for process in started:
+            stderr = process.communicate()[1]
+            self.assertEqual(process.returncode, 0, stderr)
+        self.assertEqual(
+            sorted((line["row"], line["seed"]) for line in self.lines()),
+            [(row, seed) for row in ("fed_avg", "fed_sep_i") for seed in range(1, 7)],
+        )
+
+    def test_goes_on_behind_a_line_that_a_crash_cut_off(self):
+        self.succeeds("trial", "--rows", "fed_avg")
+        whole = self.results.read_text()
+        self.results.write_text(whole + whole[:60])
+        done = self.succeeds("trial", "--rows", "fed_sep_i")
+        self.assertIn("results.jsonl:2: the line was not written to its end", done.stderr)
+        self.assertEqual([line["row"] for line in self.lines()], ["fed_avg", "fed_sep_i"])
+        self.results.write_text(whole.rstrip("\n"))
+        self.succeeds("trial", "--rows", "fed_sep_i")
+        self.assertEqual([line["row"] for line in self.lines()], ["fed_avg", "fed_sep_i"])
+
     def test_names_what_is_wrong(self):
         self.refused(self.reproduce("trail"), "unknown table trail", "did you mean trial?")
         self.refused(self.reproduce("trial", "--rows", "fed_avg,fed_sepi"), "fed_sepi", "did you mean fed_sep_i?")
