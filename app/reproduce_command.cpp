@@ -141,6 +141,7 @@ int run_plans(const ReproduceOptions& options) {
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const Plan& plan = plans[i];
     const bool finished = is_finished(plan);
+    bool played = false;  // a round of it; other settings of scores and checkpoints need none
     fmt::print(stderr, "[{}/{}] {} {}, seed {}, {} rounds: {}\n", i + 1, plans.size(),
                options.plan.table, plan.row, plan.recipe.seed, rounds_of(plan.recipe),
                finished ? "finished already" : plan.out.string());
@@ -153,9 +154,10 @@ int run_plans(const ReproduceOptions& options) {
         fmt::print(stderr, "{}\n", stop_text(run, "the same command goes on"));
         return 130;
       }
+      played = run.played > 0;
     }
-    results.push_back(result_of(options, plan, !finished));
-    keep(options, plan, results.back(), !finished);
+    results.push_back(result_of(options, plan, played));
+    keep(options, plan, results.back(), played);
   }
   fmt::print("{}", comparison(options.plan.table, results, true));
   if (!options.report.empty()) {

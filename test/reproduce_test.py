@@ -4,6 +4,7 @@
     reproduce_test.py PROGRAM
 """
 
+import os
 import signal
 import sys
 import unittest
@@ -58,6 +59,21 @@ class Reproduce(TablesTest):
         self.results.unlink()
         self.succeeds("trial")
         self.assertEqual(self.lines(), lines)
+
+    def test_plays_nothing_for_other_scores_and_checkpoints_of_a_finished_run(self):
+        self.succeeds("trial", "--rows", "fed_sep_i", "--threads", 2)
+        lines, log = self.lines(), self.run_folder("fed_sep_i-seed1") / "log.jsonl"
+        before = log.read_bytes()
+        os.utime(log, (1580000000, 1580000000))
+        recipe = self.recipes / "trial_fed_sep_i.toml"
+        recipe.write_text(recipe.read_text().replace("samples = 3", "samples = 4"))
+        self.succeeds("trial", "--rows", "fed_sep_i")
+        self.assertEqual(log.read_bytes(), before)
+        self.assertEqual(self.lines(), lines)
+        recipe.write_text(recipe.read_text().replace("every = 5", "every = 6"))
+        self.results.unlink()
+        self.succeeds("trial", "--rows", "fed_sep_i")
+        self.assertEqual(self.lines(), [lines[0] | {"date": "2020-01-26T00:53:20Z"}])
 
     def test_writes_the_evaluation_that_a_kill_left_out(self):
         first = self.succeeds("trial")

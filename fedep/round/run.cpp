@@ -32,6 +32,18 @@ std::int64_t phase_of(const std::vector<Phase>& phases, std::int64_t round) {
   return index;
 }
 
+// Whether a log has all of these rounds and its end, so that nothing is left to write.
+bool is_whole(const std::filesystem::path& log, std::int64_t rounds) {
+  const std::vector<Json> lines = read_log(log);
+  if (std::int64_t(lines.size()) != rounds + 2) return false;
+  for (std::int64_t i = 0; i < rounds; ++i) {
+    const Json& line = lines[std::size_t(i) + 1];
+    if (line.value("kind", "") != "round" || line.value("round", Json()) != i) return false;
+  }
+  return lines.front().value("kind", "") == "run" && lines.back().value("kind", "") == "end" &&
+         lines.back().value("rounds", Json()) == rounds;
+}
+
 // Writes checkpoints, prunes old ones, and brings a run back from the latest that it can go on from.
 class Keeper {
  public:
@@ -130,16 +142,20 @@ RunResult play_run(const RunParts& parts, HostVector<float> initial, const Json&
   Keeper keeper(parts);
   RunResult result;
   result.state = initial_server_state(parts.recipe.server, std::move(initial));
+  const std::int64_t rounds = parts.phases.back().end_round();
   std::optional<RunLog> log;
   if (parts.directory != nullptr) {
     std::optional<ServerState> saved;
     if (resume) saved = keeper.read();
     if (saved) result.state = std::move(*saved);
-    log = saved ? RunLog::reopen(parts.directory->log(), result.state.round)
-                : RunLog::create(parts.directory->log(), header);
+    // The log of a run that is over says when it ended, by its own time too: it is not touched.
+    if (!saved) {
+      log = RunLog::create(parts.directory->log(), header);
+    } else if (result.state.round < rounds || !is_whole(parts.directory->log(), rounds)) {
+      log = RunLog::reopen(parts.directory->log(), result.state.round);
+    }
   }
   ServerState& state = result.state;
-  const std::int64_t rounds = parts.phases.back().end_round();
   const auto bring_home = [&] {
     if (hooks.bring_home) hooks.bring_home(state);
   };
@@ -170,6 +186,7 @@ RunResult play_run(const RunParts& parts, HostVector<float> initial, const Json&
       result.metrics = report.metrics;
     }
     report.seconds = seconds_since(round_start);
+    ++result.played;
     if (log) {
       log->write(
           round_line(report.round, report.phase, report.numbers, report.seconds, report.metrics));

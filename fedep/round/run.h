@@ -68,6 +68,7 @@ struct RunResult {
   RunEnd end = RunEnd::done;
   ServerState state;
   Metrics metrics;                // of the last evaluation
+  std::int64_t played = 0;        // rounds of this start; 0 if the run was over already
   std::int64_t goes_on_from = 0;  // if interrupted: the round that `resume` begins with
 };
 RunResult play_run(const RunParts& parts, HostVector<float> initial, const Json& header,
