@@ -106,6 +106,18 @@ fs::path results_file(const ReproduceOptions& options) {
                                  : fs::path(options.results);
 }
 
+// Where a run went on with another evaluate.every.
+void tell_uneven_scores(const Plan& plan) {
+  const int every = plan.recipe.evaluate.every;
+  const fs::path path = plan.out / "log.jsonl";
+  if (every <= 0 || is_scored_every(read_log(path), every)) return;
+  fmt::print(
+      stderr,
+      "{}: not every round that evaluate.every = {} names is scored, so there are no running "
+      "means and no rounds to a threshold\n",
+      path.string(), every);
+}
+
 void keep(const ReproduceOptions& options, const Plan& plan, const Result& result,
           bool played_now) {
   const fs::path file = results_file(options);
@@ -156,6 +168,7 @@ int run_plans(const ReproduceOptions& options) {
       }
       played = run.played > 0;
     }
+    tell_uneven_scores(plan);
     results.push_back(result_of(options, plan, played));
     keep(options, plan, results.back(), played);
   }

@@ -43,9 +43,17 @@ double reading_of(const Measure& measure, std::span<const Json> log, int every) 
 
 }  // namespace
 
+bool is_scored_every(std::span<const Json> log, int every) {
+  if (every <= 0) return false;
+  return std::all_of(log.begin(), log.end(), [&](const Json& line) {
+    return !is_round(line) || (line.value("round", std::int64_t{-1}) + 1) % every != 0 ||
+           !last_metrics({&line, 1}).empty();
+  });
+}
+
 std::vector<double> curve_of(std::span<const Json> log, std::string_view metric, int every) {
   std::vector<double> curve;
-  if (every <= 0) return curve;
+  if (!is_scored_every(log, every)) return curve;
   for (const Json& line : log) {
     if (!is_round(line)) continue;
     const auto completed = line.value("round", std::int64_t{-1}) + 1;

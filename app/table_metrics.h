@@ -6,7 +6,8 @@
 // A run that evaluates every `every` rounds has a curve of those rounds only. It is read as the
 // paper's, one point for every `every` rounds: a window of 100 rounds holds 100/every points (at
 // least one), and rounds to a threshold are multiples of `every`. An evaluation that is in the log
-// only because the run ended there counts for the last value and for nothing else.
+// only because the run ended there counts for the last value and for nothing else. A run that went on
+// with another `every` may lack rounds of the new one: it has no curve then, and no running means.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,11 @@ namespace fedep {
 Metrics table_metrics(const PaperTable& table, std::span<const Json> log, int every);
 Metrics last_metrics(std::span<const Json> log);
 
-// Values after rounds every, 2 every, …; NaN where the log has none.
+// Whether rounds every, 2 every, … are all scored.
+bool is_scored_every(std::span<const Json> log, int every);
+
+// Values after rounds every, 2 every, …, NaN where a score does not exist; nothing where not all of
+// these rounds are scored.
 std::vector<double> curve_of(std::span<const Json> log, std::string_view metric, int every);
 
 // What a log says of its run as a whole.

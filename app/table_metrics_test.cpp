@@ -84,6 +84,34 @@ TEST(TableMetrics, WithoutEvaluationsButTheLastHaveOnlyThat) {
   EXPECT_EQ(figure4["accuracy_final"], 0.75);
 }
 
+TEST(TableMetrics, OfARunThatWentOnWithMoreFrequentScoresAreOnlyTheLast) {
+  std::vector<Json> log = log_of({}, line);
+  for (Json& entry : log) {
+    // Every tenth round until 600, every round from there on.
+    const bool keeps = entry["kind"] != "round" || entry["round"] >= 600 ||
+                       (entry["round"].get<int>() + 1) % 10 == 0;
+    if (!keeps) entry.erase("accuracy"), entry.erase("nll");
+  }
+  EXPECT_FALSE(is_scored_every(log, 1));
+  for (const auto& [name, value] : measured("table2", log)) {
+    EXPECT_TRUE(std::isnan(value)) << name;
+  }
+  auto figure4 = measured("figure4", log);
+  EXPECT_TRUE(std::isnan(figure4["accuracy_1500"]));
+  EXPECT_EQ(figure4["accuracy_final"], 0.75);
+}
+
+TEST(TableMetrics, OfARunThatWentOnWithLessFrequentScoresAreThoseOfTheRarerOnes) {
+  std::vector<Json> log = log_of({}, line);
+  for (Json& entry : log) {
+    const bool keeps = entry["kind"] != "round" || entry["round"] < 600 ||
+                       (entry["round"].get<int>() + 1) % 10 == 0;
+    if (!keeps) entry.erase("accuracy"), entry.erase("nll");
+  }
+  EXPECT_TRUE(is_scored_every(log, 10));
+  EXPECT_EQ(measured("table2", log, 10), measured("table2", log_of({.every = 10}, line), 10));
+}
+
 TEST(TableMetrics, OfTable3EndWithAShorterRun) {
   std::vector<Json> log = log_of({.rounds = 300}, line);
   for (Json& entry : log) {

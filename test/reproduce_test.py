@@ -206,6 +206,16 @@ class PaperTables(TablesTest):
         self.assertIsNone(metrics["accuracy_1000"])
         self.assertEqual(metrics["accuracy_final"], curve[-1])
 
+    def test_have_no_running_means_where_scores_became_more_frequent(self):
+        self.recipe("figure4", "small_i", rounds=120, every=10)
+        self.succeeds("figure4")
+        self.recipe("figure4", "small_i", rounds=600, every=1)
+        done = self.succeeds("figure4")
+        self.assertIn("evaluate.every = 1", done.stderr)
+        metrics = self.lines()[1]["metrics"]
+        self.assertIsNone(metrics["accuracy_500"])
+        self.assertIsInstance(metrics["accuracy_final"], float)
+
     def test_of_calibration_are_read_off_the_runs_of_table_2(self):
         self.recipe("table2", "fed_ep_i", "fed_ep")
         self.succeeds("table2")
