@@ -246,11 +246,17 @@ ComparisonTable comparison_table(std::string_view name, std::span<const Result> 
   return beside_the_paper(*table, results, only_ours);
 }
 
+ComparisonTable ours_alone(std::string_view name, std::span<const Result> results) {
+  const PaperTable* table = find_paper_table(name);
+  if (table == nullptr || table->rows.empty()) return {};
+  return side_by_side(name, table, results);
+}
+
 std::string comparison(std::string_view name, std::span<const Result> results, bool only_ours) {
   const PaperTable* table = find_paper_table(name);
   const std::string text = markdown(comparison_table(name, results, only_ours));
   if (table == nullptr || table->rows.empty()) return text.empty() ? "Not run.\n" : text;
-  const std::string ours = markdown(side_by_side(name, table, results));
+  const std::string ours = markdown(ours_alone(name, results));
   if (ours.empty()) return text;
   return text.empty() ? ours : fmt::format("{}\nOurs alone:\n\n{}", text, ours);
 }

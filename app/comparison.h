@@ -26,6 +26,8 @@ struct ComparisonTable {
 };
 ComparisonTable comparison_table(std::string_view table, std::span<const Result> results,
                                  bool only_ours = false);
+// Results of rows that a table of the paper's does not have; comparison_table() is without them.
+ComparisonTable ours_alone(std::string_view table, std::span<const Result> results);
 
 // Over seeds: "50.3 ± 0.1", "1200 (1 of 2 seeds)" where some are NaN, "–" where all are. Values are
 // multiplied by `scale`.

@@ -119,43 +119,65 @@ ReportTable own_table(std::span<const RunRecord> runs, const std::string& score)
   return table;
 }
 
-Result result_of(const RunRecord& run, const PaperTable& table) {
+// A log may have been written by hand.
+std::string text_at(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+Result result_of(const RunRecord& run, const PaperTable& table, const std::string& row) {
+  const RunSummary summary = summary_of(run.rounds);
   return {.table = std::string(table.name),
-          .row = run.recipe.row,
+          .row = row,
           .seed = run.recipe.seed,
           .rounds = std::int64_t(run.rounds.size()),
           .metrics = table_metrics(table, run.rounds, run.recipe.evaluate.every),
-          .seconds = 0,
-          .device = {},
-          .date = {},
-          .version = {}};
+          .seconds = summary.seconds,
+          .refused_rounds = summary.refused_rounds,
+          .device = text_at(run.header, "device"),
+          .date = run.date,
+          .version = text_at(run.header, "version")};
 }
 
 void add_comparison(const std::string& name, std::span<const Result> results, bool only_ours,
                     std::string_view note, std::vector<ReportTable>& out) {
-  ComparisonTable table = comparison_table(name, results, only_ours);
-  if (table.columns.empty()) return;
   const PaperTable* paper = find_paper_table(name);
-  out.push_back({.title = paper != nullptr ? fmt::format("{}: {}", name, paper->title) : name,
-                 .note = std::string(note),
-                 .columns = std::move(table.columns),
-                 .rows = std::move(table.rows)});
+  const std::string title = paper != nullptr ? fmt::format("{}: {}", name, paper->title) : name;
+  const auto add = [&](ComparisonTable table, std::string_view end, std::string_view about) {
+    if (table.rows.empty()) return;
+    out.push_back({.title = title + std::string(end),
+                   .note = std::string(about),
+                   .columns = std::move(table.columns),
+                   .rows = std::move(table.rows)});
+  };
+  add(comparison_table(name, results, only_ours), "", note);
+  add(ours_alone(name, results), ", ours alone", "Rows that the paper does not have.");
 }
+
+RowName row_of(const RunRecord& run) { return {run.recipe.table, run.recipe.row}; }
 
 }  // namespace
 
 std::vector<ReportTable> run_tables(std::span<const RunRecord> runs) {
+  return run_tables(runs, {});
+}
+
+std::vector<ReportTable> run_tables(std::span<const RunRecord> runs,
+                                    std::span<const RowName> rows) {
   std::vector<ReportTable> tables;
   std::vector<RunRecord> others;
   std::vector<Result> results;
-  for (const RunRecord& run : runs) {
-    const PaperTable* own = find_paper_table(run.recipe.table);
-    if (own == nullptr || run.recipe.row.empty()) {
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const RunRecord& run = runs[i];
+    const RowName row = rows.empty() ? row_of(run) : rows[i];
+    const PaperTable* own = find_paper_table(row.table);
+    if (own == nullptr || row.row.empty()) {
       if (!run.rounds.empty()) others.push_back(run);
       continue;
     }
     for (const PaperTable& table : paper_tables()) {
-      if (&table == own || table.runs_of == own->name) results.push_back(result_of(run, table));
+      if (&table == own || table.runs_of == own->name)
+        results.push_back(result_of(run, table, row.row));
     }
   }
   for (const std::string& name : tables_of(results)) {
@@ -176,7 +198,7 @@ std::vector<ReportTable> results_tables(std::span<const Result> results) {
 }
 
 Json build_report(std::span<const RunRecord> runs, const ReportParts& parts) {
-  ReportExtras extras{.tables = run_tables(runs),
+  ReportExtras extras{.tables = run_tables(runs, parts.rows),
                       .notices = parts.notices,
                       .version = version_text(),
                       .live = parts.live};

@@ -17,6 +17,13 @@ namespace fedep {
 // (10-round means), the best 10- and 100-round means, and the last value. Thresholds are the two
 // highest multiples of 5 % that some run reaches.
 std::vector<ReportTable> run_tables(std::span<const RunRecord> runs);
+// The same with runs as rows of other tables than their recipes': `rows` has one for each run, or is
+// empty.
+struct RowName {
+  std::string table;
+  std::string row;
+};
+std::vector<ReportTable> run_tables(std::span<const RunRecord> runs, std::span<const RowName> rows);
 
 // Paper | ours | difference for every table in results.jsonl.
 std::vector<ReportTable> results_tables(std::span<const Result> results);
@@ -24,6 +31,7 @@ std::vector<ReportTable> results_tables(std::span<const Result> results);
 struct ReportParts {
   std::vector<Result> results = {};
   std::vector<std::string> notices = {};
+  std::vector<RowName> rows = {};  // of run_tables()
   bool live = false;
 };
 Json build_report(std::span<const RunRecord> runs, const ReportParts& parts);

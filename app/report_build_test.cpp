@@ -64,6 +64,26 @@ TEST(RunTables, SetThePapersRowsBesideThePapersNumbers) {
   EXPECT_EQ(tables[1].title, "table5: CIFAR-100, calibration");
 }
 
+TEST(RunTables, SayHowLongAPapersRowTookWhereAndWhenAndWhatWasRefused) {
+  RunRecord run =
+      run_of("a", 1, 40, rising, "table = \"table2\"\nrow = \"fed_ep_i\"\n");  // 1 s a round
+  run.header["device"] = "cpu: a CPU, 2 threads";
+  run.date = "2026-01-31T12:00:00Z";
+  run.rounds[7]["outside_grid"] = 2;
+  EXPECT_EQ(run_tables(std::vector{run})[0].rows[0].back(),
+            "1 seed, 40 rounds; 40 s; cpu: a CPU, 2 threads, 2026-01-31; rounds with refused "
+            "answers: 1");
+}
+
+TEST(RunTables, ShowARunAsTheRowOfAnotherTableThatItStandsInFor) {
+  const std::vector runs{run_of("a", 1, 40, rising, "table = \"table2\"\nrow = \"fed_ep_i\"\n")};
+  const std::vector<RowName> rows{{"table8", "fed_ep_i_alpha_5e-2"}};
+  const std::vector<ReportTable> tables = run_tables(runs, rows);
+  ASSERT_EQ(tables.size(), 1u);
+  EXPECT_EQ(tables[0].title, "table8: CIFAR-100, hyperparameters");
+  EXPECT_EQ(tables[0].rows[0][0], "FedEP (I), alpha 5e-2");
+}
+
 TEST(RunTables, OfLossesTakeTheSmallest) {
   RunRecord run = run_of("toy", 1, 12, rising);
   for (std::size_t i = 0; i < run.rounds.size(); ++i) {
@@ -81,6 +101,24 @@ TEST(RunTables, OfNothingAreNone) {
   RunRecord empty = run_of("a", 1, 4, rising);
   empty.rounds.clear();
   EXPECT_TRUE(run_tables(std::vector{empty}).empty());
+}
+
+TEST(ResultsTables, HaveTheRowsThatThePaperDoesNot) {
+  const Result result{.table = "table3",
+                      .row = "titles_fed_avg",
+                      .seed = 1,
+                      .rounds = 500,
+                      .metrics = {{"precision", 0.5}},
+                      .seconds = 1,
+                      .device = {},
+                      .date = {},
+                      .version = {}};
+  const std::vector<ReportTable> tables = results_tables(std::vector{result});
+  ASSERT_EQ(tables.size(), 2u);
+  EXPECT_EQ(tables[0].title, "table3: StackOverflow");
+  EXPECT_EQ(tables[1].title, "table3: StackOverflow, ours alone");
+  EXPECT_THAT(tables[1].rows, ElementsAre(ElementsAre("titles_fed_avg", "50.00", "–", "–", "–",
+                                                      "1 seed, 500 rounds; 1.0 s")));
 }
 
 TEST(BuildReport, AddsTheTablesOfKeptResults) {

@@ -32,9 +32,11 @@ void write_text(const fs::path& path, std::string_view text) {
 struct Shown {
   std::vector<RunRecord> runs;
   std::vector<std::string> notices;
+  std::vector<RowName> rows;  // of these runs, where the request has them
 };
 
-Shown read_runs(const std::vector<fs::path>& paths) {
+Shown read_runs(const ReportRequest& request) {
+  const std::vector<fs::path>& paths = request.runs;
   Shown shown;
   std::optional<InputError> first;
   const std::vector<std::string> names = names_of(paths);
@@ -47,6 +49,7 @@ Shown read_runs(const std::vector<fs::path>& paths) {
             fmt::format("{}: run must have played a round, but has not{}", paths[i].string(), why));
       }
       shown.runs.push_back(std::move(run));
+      if (!request.rows.empty()) shown.rows.push_back(request.rows[i]);
     } catch (const InputError& error) {
       if (!first) first = error;
       shown.notices.push_back(error.what());
@@ -134,7 +137,7 @@ std::vector<fs::path> write_report(const ReportRequest& request) {
   if (!request.kept_tables.empty() && (request.results.empty() || request.figure.empty())) {
     throw InputError("report: --table needs --results and --figure, but one is not given");
   }
-  Shown shown = read_runs(request.runs);
+  Shown shown = read_runs(request);
   if (!request.figure.empty()) {
     ReportRequest figures = request;
     if (!request.kept_tables.empty()) {
@@ -150,7 +153,7 @@ std::vector<fs::path> write_report(const ReportRequest& request) {
     }
     return write_figures(shown.runs, figures);
   }
-  ReportParts parts{.notices = std::move(shown.notices)};
+  ReportParts parts{.notices = std::move(shown.notices), .rows = std::move(shown.rows)};
   if (!request.results.empty()) parts.results = read_results(request.results);
   if (shown.runs.empty() && parts.results.empty()) {
     throw InputError(

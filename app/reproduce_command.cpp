@@ -1,7 +1,6 @@
 #include "app/reproduce_command.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -12,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "app/comparison.h"
@@ -28,6 +26,7 @@
 #include "app/whole_number.h"
 #include "fedep/config/read_recipe.h"
 #include "fedep/message/error.h"
+#include "fedep/page/run_record.h"
 #include "fedep/round/durable_file.h"
 
 namespace fedep {
@@ -55,13 +54,6 @@ bool is_finished(const Plan& plan) {
   if (!(read_recipe(plan.out / "recipe.toml") == plan.recipe)) return false;
   const RunSummary summary = summary_of(read_log(plan.out / "log.jsonl"));
   return summary.finished && summary.rounds == rounds_of(plan.recipe);
-}
-
-// When the log was last written, so when the run ended.
-std::string date_of(const fs::path& log) {
-  const auto time = std::chrono::file_clock::to_sys(fs::last_write_time(log));
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch());
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time_t(seconds.count())));
 }
 
 // Tables share it too, where their runs are not put elsewhere.
@@ -96,7 +88,7 @@ Result result_of(const ReproduceOptions& options, const Plan& plan, bool played_
           .seconds = summary.seconds,
           .refused_rounds = summary.refused_rounds,
           .device = played_now ? device_text(run_options(options, plan)) : summary.device,
-          .date = date_of(path),
+          .date = date_of(path),  // when the run ended
           .version = played_now ? version_text() : summary.version,
           .curve = curve_of_run(log, plan.recipe, curve_scores(options.plan.table, log))};
 }
@@ -144,6 +136,14 @@ void restore_evaluation_of(const ReproduceOptions& options, const Plan& plan) {
   }
 }
 
+// Table 5's runs are Table 2's, and rows of both; a run of Table 2 that stands in for a row of Table
+// 8 is that row.
+RowName row_on_page(const ReproduceOptions& options, const Plan& plan) {
+  const PaperTable* table = find_paper_table(options.plan.table);
+  const bool is_read_off = table != nullptr && table->runs_of == plan.recipe.table;
+  return {is_read_off ? plan.recipe.table : options.plan.table, plan.row};
+}
+
 // Exit code 130 after Ctrl-C; what was finished until then is kept.
 int run_plans(const ReproduceOptions& options) {
   check_device(options.device, options.precision);
@@ -175,7 +175,10 @@ int run_plans(const ReproduceOptions& options) {
   fmt::print("{}", comparison(options.plan.table, results, true));
   if (!options.report.empty()) {
     ReportRequest request{.runs = {}, .out = options.report};
-    for (const Plan& plan : plans) request.runs.push_back(plan.out);
+    for (const Plan& plan : plans) {
+      request.runs.push_back(plan.out);
+      request.rows.push_back(row_on_page(options, plan));
+    }
     if (fs::exists(results_file(options))) request.results = results_file(options);
     write_report(request);
   }

@@ -1,6 +1,7 @@
 #include "app/table_metrics.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include <fmt/format.h>
@@ -88,8 +89,9 @@ RunSummary summary_of(std::span<const Json> log) {
   for (const Json& line : log) {
     if (is_round(line)) {
       ++summary.rounds;
-      summary.seconds += line.value("seconds", 0.0);
-      summary.refused_rounds += line.value("outside_grid", 0) > 0;
+      const double seconds = number_at(line, "seconds");
+      if (std::isfinite(seconds)) summary.seconds += seconds;
+      summary.refused_rounds += number_at(line, "outside_grid") > 0;
     }
   }
   if (log.empty()) return summary;

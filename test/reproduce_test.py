@@ -4,7 +4,9 @@
     reproduce_test.py PROGRAM
 """
 
+import json
 import os
+import re
 import signal
 import sys
 import unittest
@@ -225,6 +227,23 @@ class PaperTables(TablesTest):
         metrics = self.lines()[1]["metrics"]
         self.assertEqual(list(metrics), ["accuracy", "accuracy_marginal", "ece", "ece_marginal"])
         self.assertTrue(all(isinstance(value, float) for value in metrics.values()), metrics)
+
+
+    def test_of_hyperparameters_show_runs_of_table_2_as_their_rows(self):
+        self.recipe("table2", "fed_ep_i", "fed_ep")
+        self.recipe("table8", "fed_ep_i_alpha_5e-2", "fed_ep")
+        self.recipe("table8", "fed_ep_i_alpha_6e-2", "fed_ep", rounds=ROUNDS + 1)
+        self.succeeds("table8", "--report", "page.html")
+        self.assertTrue(self.run_folder("fed_ep_i-seed1", "table2").exists())
+        page = (self.folder / "page.html").read_text()
+        data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)[1])
+        own = data["tables"][0]
+        self.assertEqual(own["title"], "table8: CIFAR-100, hyperparameters")
+        self.assertEqual(
+            [row[0] for row in own["rows"] if row[0]], ["FedEP (I), alpha 5e-2", "FedEP (I), alpha 6e-2"]
+        )
+        self.assertRegex(own["rows"][0][-1], r"1 seed, \d+ rounds; [\d.]+ s; cpu: .*, 1 thread, 20\d\d-\d\d-\d\d$")
+        self.assertEqual([table["title"] for table in data["tables"][1:]], [own["title"]])  # the results that are kept
 
 
 class Readme(TablesTest):

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <ctime>
 #include <string_view>
+
+#include <fmt/chrono.h>
 
 #include "fedep/algorithm/algorithm.h"
 #include "fedep/config/read_recipe.h"
@@ -100,6 +103,12 @@ fs::path without_last_slash(const fs::path& path) {
 
 }  // namespace
 
+std::string date_of(const fs::path& file) {
+  const auto time = std::chrono::file_clock::to_sys(fs::last_write_time(file));
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch());
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time_t(seconds.count())));
+}
+
 std::int64_t rounds_in(const Recipe& recipe) {
   std::int64_t rounds = 0;
   for (const PhaseSettings& phase : recipe.phases) rounds += phase.rounds;
@@ -133,6 +142,7 @@ RunRecord read_run_record(const fs::path& path, std::string name,
   bool ended = false;
   if (fs::exists(log)) {
     ended = read_lines(log, run);
+    run.date = date_of(log);
   } else {
     run.faults.push_back("log.jsonl is not there: the run has not begun");
   }

@@ -25,6 +25,7 @@ struct RunRecord {
   Recipe recipe;
   Json header = Json::object();  // the log's first line; empty if it has none
   std::vector<Json> rounds;      // lines of rounds 0, 1, …, without gaps
+  std::string date;              // when the log was last written, 2026-01-31T12:00:00Z
   RunStatus status = RunStatus::stopped;
   // evaluation.json, null if there is none:
   // {"round": …, "reliability": {"point": [{"confidence", "accuracy", "weight"}…], "marginal": …}}
@@ -32,6 +33,9 @@ struct RunRecord {
   std::optional<PosteriorSpread> posterior;  // nothing in phases of point estimates
   std::vector<std::string> faults;           // sentences on what could not be read
 };
+
+// When a file was last written, as 2026-01-31T12:00:00Z.
+std::string date_of(const std::filesystem::path& file);
 
 std::int64_t rounds_in(const Recipe& recipe);
 
