@@ -17,6 +17,7 @@
 #include "app/interrupt.h"
 #include "app/paper_tables.h"
 #include "app/report_command.h"
+#include "app/reproduce_check.h"
 #include "app/reproduce_plan.h"
 #include "app/result_curve.h"
 #include "app/results.h"
@@ -110,10 +111,15 @@ void tell_uneven_scores(const Plan& plan) {
       path.string(), every);
 }
 
+// The paper's rows have runs of full length.
+bool adds_result(const ReproduceOptions& options, const Plan& plan) {
+  return !plan.shortened || !options.results.empty();
+}
+
 void keep(const ReproduceOptions& options, const Plan& plan, const Result& result,
           bool played_now) {
   const fs::path file = results_file(options);
-  if (plan.shortened && options.results.empty()) {
+  if (!adds_result(options, plan)) {
     fmt::print(stderr, "only {} rounds: not added to {}; --results FILE adds it to FILE\n",
                result.rounds, file.string());
     return;
@@ -144,11 +150,26 @@ RowName row_on_page(const ReproduceOptions& options, const Plan& plan) {
   return {is_read_off ? plan.recipe.table : options.plan.table, plan.row};
 }
 
+void check_before_work(const ReproduceOptions& options, const std::vector<Plan>& plans) {
+  ReproduceInputs inputs{.table = options.plan.table,
+                         .report = options.report,
+                         .readme = options.readme,
+                         .data = data_folder(options.data),
+                         .device = options.device};
+  std::vector<Plan> unfinished;
+  for (const Plan& plan : plans) {
+    if (!is_finished(plan)) unfinished.push_back(plan);
+    if (adds_result(options, plan)) inputs.results = results_file(options);
+  }
+  if (inputs.results.empty()) read_results(results_file(options));  // as a page and a README do
+  check_reproduce(unfinished, inputs);
+}
+
 // Exit code 130 after Ctrl-C; what was finished until then is kept.
 int run_plans(const ReproduceOptions& options) {
   check_device(options.device, options.precision);
-  read_results(results_file(options));  // to refuse a bad file before days of work
   const std::vector<Plan> plans = plan_of(options.plan);
+  check_before_work(options, plans);
   std::vector<Result> results;
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const Plan& plan = plans[i];

@@ -178,6 +178,38 @@ class Reproduce(TablesTest):
         self.refused(self.reproduce("trial"), "results.jsonl:1")
         self.assertFalse((self.folder / "run").exists())
 
+    def test_plays_nothing_if_its_end_cannot_be_good(self):
+        (self.folder / "file").write_text("no folder")
+        readme = self.folder / "README.md"
+        readme.write_text("<!-- other -->\n<!-- end -->\n")
+        unended = self.folder / "unended.md"
+        unended.write_text("<!-- trial -->\n")
+        faults = (
+            (("--results", "nowhere/x.jsonl"), "nowhere/x.jsonl"),
+            (("--results", "recipe"), "recipe: must be a file"),
+            (("--report", "file/page.html"), "file/page.html"),
+            (("--report", "recipe"), "recipe: must be a file"),
+            (("--readme", readme), f"{readme}: must have a place <!-- trial -->"),
+            (("--readme", unended), "<!-- end -->"),
+        )
+        for options, *words in faults:
+            with self.subTest(options):
+                self.refused(self.reproduce("trial", *options), *words)
+        self.recipe("trial", "zzz")
+        last = self.recipes / "trial_zzz.toml"
+        sound = last.read_text()
+        last.write_text(sound.replace("clients_per_round = 3", "clients_per_round = 99"))
+        self.refused(self.reproduce("trial"), "row zzz: server.clients_per_round")
+        self.refused(
+            self.reproduce("trial", "--results", "nowhere/x.jsonl", "--report", "file/page.html"),
+            *("nowhere/x.jsonl", "file/page.html", "clients_per_round"),
+        )
+        last.write_text(sound.replace('name = "synthetic"', 'name = "femnist"\npath = "femnist"'))
+        self.refused(self.reproduce("trial", "--data", "nowhere"), "femnist", "is missing")
+        self.assertFalse((self.folder / "run").exists())
+        self.succeeds("trial", "--rows", "fed_avg", "--report", "new/folder/page.html")
+        self.assertTrue((self.folder / "new/folder/page.html").exists())
+
     def test_does_not_mix_two_recipes_in_one_run(self):
         self.succeeds("trial", "--rows", "fed_avg")
         changed = (self.recipes / "trial_fed_avg.toml").read_text().replace("lr = 0.05", "lr = 0.5")
