@@ -16,6 +16,7 @@
 
 #include "app/evaluation_file.h"
 #include "app/interrupt.h"
+#include "app/memory_warning.h"
 #include "app/progress.h"
 #include "app/run_lock.h"
 #include "app/run_warnings.h"
@@ -131,10 +132,16 @@ void check_run(const Recipe& recipe, const Task& task) {
   check_optimizer(recipe.client.optimizer);  // also where this task's clients have none to run
 }
 
-void warn_of_run(const Recipe& recipe, const Task& task) {
-  for (const std::string& line : warnings_of(recipe, phases_of(recipe, task), task)) {
+void warn_of_run(const Recipe& recipe, const Task& task, bool on_gpu) {
+  const std::vector<Phase> phases = phases_of(recipe, task);
+  for (const std::string& line : warnings_of(recipe, phases, task)) {
     fmt::print(stderr, "{}\n", line);
   }
+  if (on_gpu) return;
+  const std::string memory =
+      memory_warning(factor_bytes(recipe, phases, task.population().size(), size_of(task.layout())),
+                     available_memory());
+  if (!memory.empty()) fmt::print(stderr, "{}\n", memory);
 }
 
 RunResult run_recipe(const Recipe& recipe, const RunRecipeOptions& options) {
@@ -212,7 +219,7 @@ RunResult run_recipe(const Recipe& recipe, const RunRecipeOptions& options) {
       burn_in->keep(state, phase, directory.log());
     };
   }
-  warn_of_run(recipe, *task);
+  warn_of_run(recipe, *task, on_gpu);
   catch_interrupts();
   RunResult result =
       play_run({recipe, phases, task->population(), task->layout(), *executor, sites, &directory},

@@ -47,8 +47,8 @@ void restore_evaluation(const Recipe& recipe, const RunRecipeOptions& options);
 
 // Throws InputError for what would only be found out in some later round.
 void check_run(const Recipe& recipe, const Task& task);
-// Says on stderr what is no mistake, but will not end well.
-void warn_of_run(const Recipe& recipe, const Task& task);
+// Says on stderr what is no mistake, but will not end well. A GPU's memory has a check of its own.
+void warn_of_run(const Recipe& recipe, const Task& task, bool on_gpu = false);
 
 // The recipe's first `rounds` rounds: later phases go, the one that the limit falls into ends with
 // it.

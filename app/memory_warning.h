@@ -1,0 +1,31 @@
+// Whether the factors that clients keep (FedEP) fit into main memory, before they grow for days.
+//
+//   const std::string line = memory_warning(factor_bytes(recipe, phases, 500, 11218212),
+//                                           available_memory());
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "fedep/config/recipe.h"
+#include "fedep/round/phase.h"
+
+namespace fedep {
+
+// Bytes of the factors, with their optimizers' slots, of all clients that a phase will have asked;
+// of the phase with most. 0 where they are in files (checkpoint.sites) or nobody keeps one.
+std::uint64_t factor_bytes(const Recipe& recipe, std::span<const Phase> phases, std::size_t clients,
+                           std::size_t weights);
+
+// What the system could still give; nothing where it does not say.
+std::optional<std::uint64_t> available_memory(
+    const std::filesystem::path& meminfo = "/proc/meminfo");
+
+// A line, or nothing if they fit.
+std::string memory_warning(std::uint64_t factors, std::optional<std::uint64_t> available);
+
+}  // namespace fedep
