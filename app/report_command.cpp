@@ -4,6 +4,7 @@
 #include <cmath>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <utility>
 
@@ -82,9 +83,13 @@ bool has_marginal(const CurveFigure& figure) {
 }
 
 std::string note_of(std::span<const RunGroup> groups, std::size_t window) {
-  std::size_t most = 1;
-  for (const RunGroup& group : groups) most = std::max(most, group.runs.size());
-  std::string note = most > 1 ? fmt::format("mean ± 2 deviations, {} seeds", most) : "one seed";
+  const auto [fewest, most] = std::ranges::minmax(
+      groups | std::views::transform([](const RunGroup& group) { return group.runs.size(); }));
+  std::string note = "one seed";
+  if (most > 1) {
+    note = fmt::format("mean ± 2 deviations, {}{} seeds",
+                       fewest < most ? fmt::format("{} to ", fewest) : "", most);
+  }
   if (window > 1) note += fmt::format(", means over {} rounds", window);
   return note;
 }
@@ -93,6 +98,7 @@ std::string note_of(std::span<const RunGroup> groups, std::size_t window) {
 std::vector<fs::path> write_figures(std::span<const RunRecord> runs, const ReportRequest& request) {
   const std::vector<RunGroup> groups = group_by_seed(runs);
   std::vector<fs::path> files;
+  bool any_marginal = false;
   std::vector<std::string> scores = scores_in(runs);
   if (!request.score.empty()) {
     if (std::find(scores.begin(), scores.end(), request.score) == scores.end()) {
@@ -116,10 +122,19 @@ std::vector<fs::path> write_figures(std::span<const RunRecord> runs, const Repor
       figure.curves.push_back({group.name, std::move(curve.mean), std::move(curve.deviation),
                                std::move(marginal.mean)});
     }
-    if (has_marginal(figure)) figure.note += "; ◇ averaged over draws";
+    if (has_marginal(figure)) {
+      any_marginal = true;
+      figure.note += "; ◇ averaged over draws";
+      if (request.window > 1) figure.note += ", of one round";
+    }
     fs::path file = fmt::format("{}-{}.svg", request.figure, score);
     write_text(file, draw_curves(figure));
     files.push_back(std::move(file));
+  }
+  if (request.marginal && !any_marginal) {
+    fmt::print(
+        stderr,
+        "no run has scores averaged over draws (evaluate.samples), so the pictures show none\n");
   }
   return files;
 }
@@ -129,6 +144,10 @@ std::vector<fs::path> write_figures(std::span<const RunRecord> runs, const Repor
 std::vector<fs::path> write_report(const ReportRequest& request) {
   if (request.runs.empty() && request.results.empty()) {
     throw InputError("report: a run directory or --results must be named, but none is");
+  }
+  if (request.figure.empty() && (request.marginal || request.window > 1)) {
+    throw InputError(fmt::format("report: {} is for pictures and needs --figure, but there is none",
+                                 request.marginal ? "--marginal" : "--window"));
   }
   if (!request.results.empty() && !fs::exists(request.results)) {
     throw InputError(

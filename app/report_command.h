@@ -24,7 +24,7 @@ struct ReportRequest {
   // Pictures: runs that `results` keeps of these tables; of these rows alone, if some are named.
   std::vector<std::string> kept_tables = {};
   std::vector<std::string> kept_rows = {};
-  std::vector<RowName> rows = {};      // the page: a run's row (report_build.h); none: its recipe's
+  std::vector<RowName> rows = {};  // the page: a run's row (report_build.h); none: its recipe's
 };
 
 // Runs that cannot be shown become notices. Throws InputError where nothing can. Gives the files it

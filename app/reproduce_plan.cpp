@@ -50,6 +50,11 @@ TableRecipes recipes_of(const PlanOptions& options) {
   std::vector<Recipe> own, shared;
   std::vector<std::string> tables;
   const PaperTable* table = find_paper_table(options.table);
+  const std::string_view elsewhere = shown_elsewhere(options.table);
+  const auto refuse_elsewhere = [&] {
+    throw InputError(fmt::format("{} has no recipes: it is shown by {}", options.table, elsewhere));
+  };
+  if (!elsewhere.empty() && !fs::is_directory(options.recipes)) refuse_elsewhere();
   for (const fs::path& file : recipe_files(options.recipes)) {
     const Recipe recipe = read_recipe(file);
     if (recipe.table.empty()) continue;
@@ -73,9 +78,7 @@ TableRecipes recipes_of(const PlanOptions& options) {
   }
   if (!own.empty()) return {std::move(own), std::move(shared)};
   if (!shared.empty() && table->shares_runs_with.empty()) return {std::move(shared), {}};
-  if (const auto command = shown_elsewhere(options.table); !command.empty()) {
-    throw InputError(fmt::format("{} has no recipes: it is shown by {}", options.table, command));
-  }
+  if (!elsewhere.empty()) refuse_elsewhere();
   throw InputError(unknown_name("table", options.table, views(tables)));
 }
 

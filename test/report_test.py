@@ -166,7 +166,24 @@ class Pictures(ReportTest):
         self.assert_succeeds(self.report("sep-seed1", "--figure", "figure/one", "--marginal"))
         picture = (self.folder / "figure/one-accuracy.svg").read_text()
         self.assertEqual((picture.count("<polyline"), picture.count("<polygon")), (1, 1))  # a line and a diamond
-        self.assertIn("one seed; ◇ averaged over draws", picture)
+        self.assertIn("one seed; ◇ averaged over draws<", picture)
+
+    def test_say_of_how_many_seeds_and_rounds_they_are(self):
+        for seed in (1, 2):
+            self.play(f"sep-seed{seed}", "synthetic.toml", "--seed", seed)
+        self.play("other", "synthetic.toml", "--set", "client.epochs=1")
+        runs = ("sep-seed1", "sep-seed2", "other")
+        self.assert_succeeds(self.report(*runs, "--figure", "all", "--window", 5, "--marginal"))
+        self.assertIn(
+            "mean ± 2 deviations, 1 to 2 seeds, means over 5 rounds; ◇ averaged over draws, of one round<",
+            (self.folder / "all-accuracy.svg").read_text(),
+        )
+
+    def test_without_scores_averaged_over_draws_say_so(self):
+        self.play("plain", "synthetic.toml", "--set", "evaluate.samples=0")
+        done = self.assert_succeeds(self.report("plain", "--figure", "plain", "--marginal"))
+        self.assertIn("no run has scores averaged over draws", done.stderr)
+        self.assertEqual(self.assert_succeeds(self.report("plain", "--figure", "plain")).stderr, "")
 
 
     def test_of_kept_results_have_a_run_of_ones_own_beside_them(self):
@@ -194,6 +211,12 @@ class Pictures(ReportTest):
 
 
 class BadInput(ReportTest):
+    def test_options_of_pictures_without_pictures(self):
+        self.play("a")
+        self.refused(self.report("a", "--marginal"), "--marginal", "needs --figure")
+        self.refused(self.report("a", "--window", 10), "--window", "needs --figure")
+        self.assertFalse((self.folder / "report.html").exists())
+
     def test_nothing_named(self):
         self.refused(self.report(), "a run directory or --results must be named")
 

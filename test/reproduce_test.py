@@ -169,6 +169,7 @@ class Reproduce(TablesTest):
         self.refused(self.reproduce("trail"), "unknown table trail", "did you mean trial?")
         self.refused(self.reproduce("trial", "--rows", "fed_avg,fed_sepi"), "fed_sepi", "did you mean fed_sep_i?")
         self.refused(self.reproduce("table4"), "fedep toy")
+        self.refused(self.reproduce("figure2", "--recipes", "nowhere"), "fedep report run/table2/* --figure figure2")
         self.refused(self.reproduce(), "table")
         self.refused(self.reproduce("trial", "--device", "gpu"), "unknown device gpu", "cpu")
         self.refused(self.reproduce("trial", "--precision", "half"), "unknown precision half", "float32")

@@ -85,7 +85,7 @@ class ClientFile {
  private:
   static Handle open(const std::filesystem::path& path) {
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // it prints otherwise
-    check_data_exists("stackoverflow", path);
+    check_data_exists("stackoverflow_tff", path);
     Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
     if (!file) {
       throw InputError(fmt::format(

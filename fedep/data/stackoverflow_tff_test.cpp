@@ -11,6 +11,7 @@
 
 #include "fedep/data/stackoverflow.h"
 #include "fedep/message/error.h"
+#include "fedep/message/test_folder.h"
 
 namespace fedep {
 namespace {
@@ -122,7 +123,9 @@ TEST(StackoverflowTff, ABadFileIsRefused) {
   std::ofstream(folder / kTffTestFile) << "not HDF5";
   EXPECT_THROW(open_stackoverflow({}, 1, folder), InputError);
   std::filesystem::remove(folder / kTffTestFile);
-  EXPECT_THROW(open_stackoverflow({}, 1, folder), InputError);
+  const std::string missing = message_of<InputError>([&] { open_stackoverflow({}, 1, folder); });
+  EXPECT_NE(missing.find("is missing"), std::string::npos) << missing;
+  EXPECT_EQ(missing.find("unpack_data"), std::string::npos) << missing;  // which has no such file
 }
 
 }  // namespace
