@@ -32,15 +32,16 @@ class Reproduce(TablesTest):
             [("trial", row, seed, ROUNDS) for row in ("fed_avg", "fed_sep_i") for seed in (1, 2)],
         )
         for line in self.lines():
-            self.assertEqual(
-                list(line), ["table", "row", "seed", "rounds", "metrics", "seconds", "device", "date", "version"]
-            )
+            names = ["table", "row", "seed", "rounds", "metrics", "seconds", "device", "date", "version", "curve"]
+            self.assertEqual(list(line), names)
             self.assertGreater(line["seconds"], 0)
             self.assertRegex(line["device"], r"^cpu: .*, 1 thread$")
             self.assertRegex(line["date"], r"^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
             self.assertEqual(line["version"], self.program.run("--version").stdout.split()[1])
-            last = json_lines(self.run_folder(f"{line['row']}-seed{line['seed']}") / "log.jsonl")[-2]
+            *_, last, _ = log = json_lines(self.run_folder(f"{line['row']}-seed{line['seed']}") / "log.jsonl")
             self.assertEqual(line["metrics"], {name: last[name] for name in line["metrics"]})
+            accuracy = [played["accuracy"] for played in log if played["kind"] == "round"][:10]
+            self.assertAlmostEqual(line["curve"]["accuracy"][0], sum(accuracy) / len(accuracy), delta=1e-4)
             self.assertIn("accuracy", line["metrics"])
         self.assertEqual(done.stdout.splitlines()[0].split(" | ")[:2], ["| row", "accuracy"])
         self.assertIn("| fed_avg | 0.", done.stdout)
