@@ -66,25 +66,6 @@ std::string difference_text(double ours, double papers, const Style& style) {
   return fmt::format("{:+.{}f}", (ours - papers) * style.scale, style.digits);
 }
 
-// The results that a row of the comparison is made of.
-std::vector<const Result*> results_of_row(std::span<const Result> results, std::string_view table,
-                                          std::string_view row) {
-  std::vector<const Result*> found;
-  std::int64_t rounds = 0;
-  for (const Result& result : results) {
-    if (result.table != table || result.row != row) continue;
-    rounds = std::max(rounds, result.rounds);
-    found.push_back(&result);
-  }
-  std::erase_if(found, [&](const Result* result) { return result->rounds != rounds; });
-  std::vector<const Result*> last;
-  for (auto result = found.rbegin(); result != found.rend(); ++result) {
-    const auto same = [&](const Result* other) { return other->seed == (*result)->seed; };
-    if (std::none_of(last.begin(), last.end(), same)) last.push_back(*result);
-  }
-  return last;
-}
-
 // Numbers in names count as numbers: epochs_2 comes before epochs_10.
 bool is_before(std::string_view a, std::string_view b) {
   const auto take_digits = [](std::string_view& text) {

@@ -124,11 +124,14 @@ RunRecord published_run(const Result& result) {
 std::vector<RunRecord> published_runs(const std::filesystem::path& path,
                                       const std::vector<std::string>& tables,
                                       const std::vector<std::string>& rows) {
-  std::vector<Result> results = read_results(path);
-  std::erase_if(results, [&](const Result& result) {
-    return !holds(tables, result.table) || result.curve.scores.empty() ||
-           (!rows.empty() && !holds(rows, result.row));
-  });
+  const std::vector<Result> all = read_results(path);
+  std::vector<Result> results;
+  for (const Result& result : all) {
+    const bool asked_for = holds(tables, result.table) && (rows.empty() || holds(rows, result.row));
+    if (!asked_for || result.curve.scores.empty()) continue;
+    const auto shown = results_of_row(all, result.table, result.row);
+    if (std::ranges::find(shown, &result) != shown.end()) results.push_back(result);
+  }
   std::vector<std::string> missing = rows.empty() ? tables : rows;
   for (const Result& result : results) {
     std::erase(missing, rows.empty() ? result.table : result.row);

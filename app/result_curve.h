@@ -28,8 +28,8 @@ ResultCurve curve_of_run(std::span<const Json> log, const Recipe& recipe,
 // and phases' lengths. No rounds where the line has no curve.
 RunRecord published_run(const Result& result);
 
-// All curves that the file keeps of these tables, of these rows alone if some are named; in the
-// order of `rows`, or of the paper's table. Throws InputError naming those of which it has none.
+// The curves behind these tables, of these rows alone if some are named; in the order of `rows`, or
+// of the paper's table. Throws InputError naming those of which it has none.
 std::vector<RunRecord> published_runs(const std::filesystem::path& results,
                                       const std::vector<std::string>& tables,
                                       const std::vector<std::string>& rows);

@@ -122,6 +122,14 @@ TEST_F(PublishedRuns, ComeInThePapersOrderOrTheOneAskedFor) {
   EXPECT_EQ(names({"mine", "fed_avg"}), (std::vector<std::string>{"mine", "fed_avg"}));
 }
 
+TEST_F(PublishedRuns, OfOneSeedAreTheLastAlone) {
+  add("fed_avg", 1, 10);
+  add("fed_avg", 1, 30);
+  const std::vector<RunRecord> runs = published_runs(file(), {"table2"}, {});
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_TRUE(runs[0].rounds[29].contains("accuracy"));
+}
+
 TEST_F(PublishedRuns, ThatAreNotThereAreNamed) {
   add("fed_avg", 1);
   add("fed_ep_i", 1, 0);  // without a curve

@@ -12,7 +12,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -50,5 +52,9 @@ std::vector<Result> read_results(const std::filesystem::path& path);
 void append_result(const std::filesystem::path& path, const Result& result);
 // The same, unless the file has a line of this table, row, seed and number of rounds.
 void append_result_if_missing(const std::filesystem::path& path, const Result& result);
+
+// What a row of a table stands on: of its longest runs the last line of each seed, newest first.
+std::vector<const Result*> results_of_row(std::span<const Result> results, std::string_view table,
+                                          std::string_view row);
 
 }  // namespace fedep
