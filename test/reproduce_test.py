@@ -206,6 +206,10 @@ class Reproduce(TablesTest):
             self.reproduce("trial", "--results", "nowhere/x.jsonl", "--report", "file/page.html"),
             *("nowhere/x.jsonl", "file/page.html", "clients_per_round"),
         )
+        # Found without reading the data again, which the rows before it share.
+        without_samples = ("[evaluate]", "[phase.inference]\nmixin_epochs = 9\n[evaluate]")
+        last.write_text(sound.replace('"fed_avg"', '"fed_pa"').replace(*without_samples))
+        self.refused(self.reproduce("trial"), "row zzz: ", "mixin_epochs")
         last.write_text(sound.replace('name = "synthetic"', 'name = "femnist"\npath = "femnist"'))
         self.refused(self.reproduce("trial", "--data", "nowhere"), "femnist", "is missing")
         self.assertFalse((self.folder / "run").exists())

@@ -38,10 +38,7 @@ class LearningTask final : public Task {
         population_(make_population(data_->clients())),
         evaluation_(*data_, make_model(recipe.model, data_->info())) {
     for (std::size_t i = 0; i < population_.size(); ++i) index_[population_[i].key] = i;
-    check_chain({.client = recipe.client});
-    for (const PhaseSettings& phase : recipe.phases) {
-      check_phase(phase, recipe.client.epochs, data_->info().target);
-    }
+    check_learning(recipe, data_->info().target);
   }
 
   const Population& population() const override { return population_; }
@@ -103,6 +100,13 @@ std::unique_ptr<Dataset> open_task_data(const Recipe& recipe,
   std::unique_ptr<Dataset> data = open_dataset(recipe.data, recipe.seed, data_folder);
   const double part = recipe.data.validation_fraction;
   return part > 0 ? validation_dataset(std::move(data), part) : std::move(data);
+}
+
+void check_learning(const Recipe& recipe, TargetKind target) {
+  check_chain({.client = recipe.client});
+  for (const PhaseSettings& phase : recipe.phases) {
+    check_phase(phase, recipe.client.epochs, target);
+  }
 }
 
 std::unique_ptr<Task> make_learning_task(const Recipe& recipe,

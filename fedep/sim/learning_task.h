@@ -13,6 +13,10 @@ namespace fedep {
 std::unique_ptr<Dataset> open_task_data(const Recipe& recipe,
                                         const std::filesystem::path& data_folder);
 
+// What make_learning_task() checks of clients' settings and phases, for who has the data's kind of
+// target and no need of the data.
+void check_learning(const Recipe& recipe, TargetKind target);
+
 std::unique_ptr<Task> make_learning_task(const Recipe& recipe,
                                          const std::filesystem::path& data_folder);
 
