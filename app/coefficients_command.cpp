@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "app/run_recipe.h"
@@ -99,10 +98,8 @@ CoefficientTable read_coefficients(const std::filesystem::path& run_or_checkpoin
     if (saved.posterior) row.deviation = 1 / std::sqrt(double(lambda[i]));
   }
   if (!constant.names.empty()) {
-    std::vector<std::string> names_shown;
-    for (const std::string& name : constant.names) names_shown.push_back(shown(name));
     out.notes.push_back(fmt::format("columns that do not vary in training have no coefficient: {}",
-                                    fmt::join(names_shown, ", ")));
+                                    shown_list(constant.names, constant.names.size())));
   }
   return out;
 }

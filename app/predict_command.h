@@ -9,10 +9,10 @@
 // whether the input is unlike those the posterior was trained on.
 //
 // Unlike: its outlier score exceeds what 95 % of the held-out examples have, so one in twenty inputs
-// of the training distribution is flagged too. So is a row with another number in a column that
-// had one value in training, which predictions do not read. The score of a table's row is the mean square of its
-// scaled columns; that of an image is its energy −log Σ_c exp(logit_c) at the posterior's mean
-// (Liu+20).
+// of the training distribution is flagged too. So is a row with another number in a column that had
+// one value in training, which predictions do not read. The score of a table's row is the mean
+// square of its scaled columns; that of an image is its energy −log Σ_c exp(logit_c) at the
+// posterior's mean (Liu+20).
 //
 // A table's rows are prepared by features.json, which a run keeps beside its checkpoints; without it,
 // and for images, the recipe's data set is opened.

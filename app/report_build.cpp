@@ -158,10 +158,6 @@ RowName row_of(const RunRecord& run) { return {run.recipe.table, run.recipe.row}
 
 }  // namespace
 
-std::vector<ReportTable> run_tables(std::span<const RunRecord> runs) {
-  return run_tables(runs, {});
-}
-
 std::vector<ReportTable> run_tables(std::span<const RunRecord> runs,
                                     std::span<const RowName> rows) {
   std::vector<ReportTable> tables;
@@ -176,8 +172,9 @@ std::vector<ReportTable> run_tables(std::span<const RunRecord> runs,
       continue;
     }
     for (const PaperTable& table : paper_tables()) {
-      if (&table == own || table.runs_of == own->name)
+      if (&table == own || table.runs_of == own->name) {
         results.push_back(result_of(run, table, row.row));
+      }
     }
   }
   for (const std::string& name : tables_of(results)) {

@@ -13,17 +13,17 @@
 
 namespace fedep {
 
-// Runs of the paper's recipes beside the paper's numbers; of all others rounds to a threshold
-// (10-round means), the best 10- and 100-round means, and the last value. Thresholds are the two
-// highest multiples of 5 % that some run reaches.
-std::vector<ReportTable> run_tables(std::span<const RunRecord> runs);
-// The same with runs as rows of other tables than their recipes': `rows` has one for each run, or is
-// empty.
 struct RowName {
   std::string table;
   std::string row;
 };
-std::vector<ReportTable> run_tables(std::span<const RunRecord> runs, std::span<const RowName> rows);
+
+// Runs of the paper's recipes beside the paper's numbers; of all others rounds to a threshold
+// (10-round means), the best 10- and 100-round means, and the last value. Thresholds are the two
+// highest multiples of 5 % that some run reaches.
+// `rows` says of each run which row it is, where that is not its recipe's.
+std::vector<ReportTable> run_tables(std::span<const RunRecord> runs,
+                                    std::span<const RowName> rows = {});
 
 // Paper | ours | difference for every table in results.jsonl.
 std::vector<ReportTable> results_tables(std::span<const Result> results);

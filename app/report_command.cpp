@@ -65,14 +65,12 @@ Shown read_runs(const ReportRequest& request) {
 std::vector<std::int64_t> switches_of(std::span<const RunRecord> runs) {
   std::vector<std::int64_t> rounds;
   for (const RunRecord& run : runs) {
-    std::int64_t end = 0;
-    for (const PhaseSettings& phase : run.recipe.phases) {
-      end += phase.rounds;
-      const bool known = std::find(rounds.begin(), rounds.end(), end) != rounds.end();
-      if (!known && &phase != &run.recipe.phases.back()) rounds.push_back(end);
-    }
+    const std::vector<std::int64_t> own = switches_in(run.recipe);
+    rounds.insert(rounds.end(), own.begin(), own.end());
   }
-  std::sort(rounds.begin(), rounds.end());
+  std::ranges::sort(rounds);
+  const auto again = std::ranges::unique(rounds);
+  rounds.erase(again.begin(), again.end());
   return rounds;
 }
 

@@ -1,5 +1,5 @@
-// What `fedep reproduce` would find out only after hours: files that cannot be written, places that are
-// not there, recipes that cannot be played, data that are missing.
+// What `fedep reproduce` would find out only after hours: files that cannot be written, places that
+// are not there, recipes that cannot be played, data that are missing.
 //
 //   check_reproduce(plans, {.results = "recipe/results.jsonl", .data = data});   // throws InputError
 #pragma once

@@ -15,17 +15,6 @@ namespace {
 // A line stays short, and a pixel is more than this.
 double rounded(double value) { return std::round(value * 1e4) / 1e4; }
 
-// After each round; NaN where it was not scored.
-std::vector<double> values_of(std::span<const Json> log, const std::string& score) {
-  std::vector<double> values;
-  for (const Json& line : log) {
-    if (line.value("kind", "") != "round") continue;
-    const auto found = line.find(score);
-    values.push_back(found != line.end() && found->is_number() ? found->get<double>() : kNotThere);
-  }
-  return values;
-}
-
 // Over each `every` values, the last few too; NaN where none of them is there.
 std::vector<double> block_means(const std::vector<double>& values, std::size_t every) {
   std::vector<double> means;
@@ -79,13 +68,10 @@ std::vector<std::string> curve_scores(std::string_view table, std::span<const Js
 ResultCurve curve_of_run(std::span<const Json> log, const Recipe& recipe,
                          const std::vector<std::string>& scores) {
   ResultCurve curve;
-  std::int64_t end = 0;
-  for (const PhaseSettings& phase : recipe.phases) {
-    end += phase.rounds;
-    if (&phase != &recipe.phases.back()) curve.switches.push_back(end);
-  }
+  curve.switches = switches_in(recipe);
   for (const std::string& score : scores) {
-    std::vector<double> means = block_means(values_of(log, score), std::size_t(curve.every));
+    std::vector<double> means =
+        block_means(score_after_rounds(log, score), std::size_t(curve.every));
     const auto there = [](double value) { return std::isfinite(value); };
     if (std::ranges::any_of(means, there)) curve.scores.emplace_back(score, std::move(means));
   }

@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "fedep/data/table_features.h"
 #include "fedep/message/nearest.h"
@@ -28,12 +27,7 @@ bool anybody_makes_steps(const ClientSettings& client, bool pooled, const Popula
 std::string constant_names(const DatasetInfo& info) {
   constexpr std::size_t kMost = 8;
   if (!info.table) return {};
-  std::vector<std::string> names = constant_columns(*info.table).names;
-  const std::size_t more = names.size() > kMost ? names.size() - kMost : 0;
-  names.resize(names.size() - more);
-  for (std::string& name : names) name = shown(name);
-  return fmt::format("{}{}", fmt::join(names, ", "),
-                     more > 0 ? fmt::format(" and {} more", more) : "");
+  return shown_list(constant_columns(*info.table).names, kMost);
 }
 
 // What a cooldown does that nobody can have meant, or nothing.

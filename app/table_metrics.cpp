@@ -52,13 +52,20 @@ bool is_scored_every(std::span<const Json> log, int every) {
   });
 }
 
+std::vector<double> score_after_rounds(std::span<const Json> log, std::string_view metric) {
+  std::vector<double> values;
+  for (const Json& line : log) {
+    if (is_round(line)) values.push_back(number_at(line, metric));
+  }
+  return values;
+}
+
 std::vector<double> curve_of(std::span<const Json> log, std::string_view metric, int every) {
   std::vector<double> curve;
   if (!is_scored_every(log, every)) return curve;
-  for (const Json& line : log) {
-    if (!is_round(line)) continue;
-    const auto completed = line.value("round", std::int64_t{-1}) + 1;
-    if (completed % every == 0) curve.push_back(number_at(line, metric));
+  const std::vector<double> values = score_after_rounds(log, metric);
+  for (std::size_t i = std::size_t(every) - 1; i < values.size(); i += std::size_t(every)) {
+    curve.push_back(values[i]);
   }
   return curve;
 }

@@ -29,6 +29,9 @@ Metrics last_metrics(std::span<const Json> log);
 // Whether rounds every, 2 every, … are all scored.
 bool is_scored_every(std::span<const Json> log, int every);
 
+// Values after each round, NaN where a round was not scored.
+std::vector<double> score_after_rounds(std::span<const Json> log, std::string_view metric);
+
 // Values after rounds every, 2 every, …, NaN where a score does not exist; nothing where not all of
 // these rounds are scored.
 std::vector<double> curve_of(std::span<const Json> log, std::string_view metric, int every);

@@ -44,8 +44,8 @@ bool prepare_alike(const TableFeatures& a, const TableFeatures& b);
 DatasetInfo info_of(const TableFeatures& features);
 
 // Every row, in order. Throws InputError, with the lines, for a record that breaks the format, a
-// number that is none or one that a float cannot hold when it is scaled. A missing value stands at the column's mean, and so does a category that no
-// client had.
+// number that is none or one that a float cannot hold when it is scaled. A missing value stands at
+// the column's mean, and so does a category that no client had.
 Batch encode_table(const DelimitedTable& table, const TableFeatures& features);
 
 // Lines of the rows that have a category which no client had.

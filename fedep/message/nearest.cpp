@@ -113,4 +113,14 @@ std::string shown(std::string_view name) {
   return text + (name.size() > kLongestWord ? "…\"" : "\"");
 }
 
+std::string shown_list(std::span<const std::string> names, std::size_t most) {
+  std::vector<std::string> some;
+  for (const std::string& name : names.first(std::min(most, names.size()))) {
+    some.push_back(shown(name));
+  }
+  const std::size_t more = names.size() - some.size();
+  return fmt::format("{}{}", fmt::join(some, ", "),
+                     more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
 }  // namespace fedep

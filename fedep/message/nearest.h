@@ -31,5 +31,7 @@ std::string unknown_name(std::string_view kind, std::string_view word,
 
 // A name as an error shows it: on one line, quoted unless it is a plain word.
 std::string shown(std::string_view name);
+// "age, "weight, kg" and 3 more": the first `most` of them.
+std::string shown_list(std::span<const std::string> names, std::size_t most);
 
 }  // namespace fedep

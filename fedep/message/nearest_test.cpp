@@ -104,5 +104,12 @@ TEST(UnknownName, StaysOneLineWhateverTheNameHolds) {
   EXPECT_LT(unknown_name("model", std::string(5000, 'm'), Names{"linear"}).size(), 200u);
 }
 
+TEST(ShownList, NamesTheFirstAndCountsTheOthers) {
+  const std::vector<std::string> names{"age", "weight, kg", "sex"};
+  EXPECT_EQ(shown_list(names, 3), "age, \"weight, kg\", sex");
+  EXPECT_EQ(shown_list(names, 2), "age, \"weight, kg\" and 1 more");
+  EXPECT_EQ(shown_list({}, 2), "");
+}
+
 }  // namespace
 }  // namespace fedep

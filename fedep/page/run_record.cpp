@@ -109,6 +109,14 @@ std::string date_of(const fs::path& file) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time_t(seconds.count())));
 }
 
+std::vector<std::int64_t> switches_in(const Recipe& recipe) {
+  std::vector<std::int64_t> rounds;
+  std::int64_t end = 0;
+  for (const PhaseSettings& phase : recipe.phases) rounds.push_back(end += phase.rounds);
+  if (!rounds.empty()) rounds.pop_back();  // where the run ends
+  return rounds;
+}
+
 std::int64_t rounds_in(const Recipe& recipe) {
   std::int64_t rounds = 0;
   for (const PhaseSettings& phase : recipe.phases) rounds += phase.rounds;

@@ -38,6 +38,8 @@ struct RunRecord {
 std::string date_of(const std::filesystem::path& file);
 
 std::int64_t rounds_in(const Recipe& recipe);
+// Completed rounds after which another phase begins.
+std::vector<std::int64_t> switches_in(const Recipe& recipe);
 
 // Posteriors are left out where the checkpoint is larger than this.
 inline constexpr std::uintmax_t kLargestCheckpoint = std::uintmax_t(4) << 30;

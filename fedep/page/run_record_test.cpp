@@ -33,6 +33,13 @@ TEST(RunRecords, HoldAFinishedRunsRounds) {
   EXPECT_TRUE(run.evaluation.is_null());
 }
 
+TEST(Switches, AreWherePhasesButTheLastEnd) {
+  Recipe recipe;
+  EXPECT_THAT(switches_in(recipe), ElementsAre());
+  for (const int rounds : {4, 3, 5}) recipe.phases.emplace_back().rounds = rounds;
+  EXPECT_THAT(switches_in(recipe), ElementsAre(4, 7));
+}
+
 TEST(RunRecords, TellARunThatGoesOnFromOneThatStopped) {
   const TemporaryFolder folder;
   const fs::path run = write_run(folder, "first", 3, false);
