@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fedep/config/resolve.h"
-#include "fedep/data/synthetic.h"
+#include "fedep/data/made_up/synthetic.h"
 
 namespace fedep {
 namespace {

@@ -12,7 +12,7 @@
 #include "app/saved_posterior.h"
 #include "app/table_metrics.h"
 #include "fedep/data/registry.h"
-#include "fedep/data/table_features.h"
+#include "fedep/data/table/table_features.h"
 #include "fedep/message/error.h"
 #include "fedep/message/nearest.h"
 

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "fedep/data/table_features.h"
+#include "fedep/data/table/table_features.h"
 #include "fedep/message/nearest.h"
 #include "fedep/sim/chain.h"
 #include "fedep/sim/prior_pull.h"

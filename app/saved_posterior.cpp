@@ -12,7 +12,7 @@
 #include "app/run_recipe.h"
 #include "fedep/algorithm/algorithm.h"
 #include "fedep/config/read_recipe.h"
-#include "fedep/data/table_features.h"
+#include "fedep/data/table/table_features.h"
 #include "fedep/message/error.h"
 #include "fedep/model/registry.h"
 #include "fedep/round/checkpoint.h"

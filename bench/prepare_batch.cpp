@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "fedep/data/image_augment.h"
-#include "fedep/data/pca.h"
+#include "fedep/data/image/image_augment.h"
+#include "fedep/data/image/pca.h"
 
 namespace fedep {
 namespace {

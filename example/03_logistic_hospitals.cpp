@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "fedep/config/read_recipe.h"
-#include "fedep/data/tabular.h"
+#include "fedep/data/table/tabular.h"
 #include "fedep/inference/method.h"
 #include "fedep/model/registry.h"
 #include "fedep/random/stream.h"

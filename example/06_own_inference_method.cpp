@@ -8,7 +8,7 @@
 #include <Eigen/Dense>
 
 #include "fedep/config/resolve.h"
-#include "fedep/data/regression.h"
+#include "fedep/data/made_up/regression.h"
 #include "fedep/inference/exact.h"
 #include "fedep/round/play_round.h"
 #include "fedep/sim/serial.h"

@@ -39,13 +39,13 @@ struct ImageStore {
   int image_size = 0;                         // bytes
   int side = 0, crop_side = 0, channels = 0;  // crop_side 0: whole images, bytes over 255
   bool random_crops = false;                  // else the centre
-  const float* panels = nullptr;  // [panels][crop][16] (data/pca.h); null: no projection
+  const float* panels = nullptr;  // [panels][crop][16] (data/image/pca.h); null: no projection
   const float* offset = nullptr;  // [components]
   int components = 0;
 };
 
 // features [clients, rows, image or crop or components] and labels [clients, rows] of the current
-// step, with the bits of data/image_augment and data/pca. `first`[c]: where client c's begin in
+// step, with the bits of data/image/image_augment and data/image/pca. `first`[c]: where client c's begin in
 // store.images. Rows beyond count[c] are left alone.
 void image_batch(const StepTables& tables, const ImageStore& store, const std::uint32_t* first,
                  float* features, std::int32_t* labels, Stream stream);

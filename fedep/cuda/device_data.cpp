@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "fedep/cuda/parallel_for.h"
-#include "fedep/data/pca.h"
+#include "fedep/data/image/pca.h"
 #include "fedep/message/error.h"
 
 namespace fedep {

@@ -8,8 +8,8 @@
 
 #include "fedep/cuda/coordinates.h"
 #include "fedep/cuda/fisher_kernels.h"
-#include "fedep/data/image_dataset.h"
-#include "fedep/data/pca.h"
+#include "fedep/data/image/image_dataset.h"
+#include "fedep/data/image/pca.h"
 
 namespace fedep {
 namespace {

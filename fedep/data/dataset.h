@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "fedep/data/batch.h"
-#include "fedep/data/image_augment.h"
+#include "fedep/data/image/image_augment.h"
 #include "fedep/random/stream.h"
 
 namespace fedep {

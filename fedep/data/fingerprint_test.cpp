@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "fedep/data/memory_dataset.h"
-#include "fedep/data/random_images.h"
-#include "fedep/data/synthetic.h"
+#include "fedep/data/made_up/random_images.h"
+#include "fedep/data/made_up/synthetic.h"
 
 namespace fedep {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "fedep/data/regression.h"
+#include "fedep/data/made_up/regression.h"
 #include "fedep/message/error.h"
 #include "fedep/model/linear.h"
 #include "fedep/sim/test_round.h"

@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 #include <Eigen/Dense>
 
-#include "fedep/data/regression.h"
+#include "fedep/data/made_up/regression.h"
 #include "fedep/data/test_batches.h"
 #include "fedep/inference/method.h"
 #include "fedep/model/linear.h"

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "fedep/config/resolve.h"
-#include "fedep/data/synthetic.h"
+#include "fedep/data/made_up/synthetic.h"
 #include "fedep/inference/method.h"
 #include "fedep/model/blas.h"
 #include "fedep/model/registry.h"

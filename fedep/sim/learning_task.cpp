@@ -1,7 +1,7 @@
 #include "fedep/sim/learning_task.h"
 
 #include "fedep/data/registry.h"
-#include "fedep/data/table_features.h"
+#include "fedep/data/table/table_features.h"
 #include "fedep/data/validation.h"
 #include "fedep/inference/method.h"
 #include "fedep/message/error.h"

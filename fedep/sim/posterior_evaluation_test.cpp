@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "fedep/data/memory_dataset.h"
-#include "fedep/data/synthetic.h"
+#include "fedep/data/made_up/synthetic.h"
 #include "fedep/message/error.h"
 #include "fedep/model/linear.h"
 #include "fedep/random/stream.h"

@@ -39,7 +39,7 @@ class Task {
   virtual std::unique_ptr<LocalInference> make_inference() const = 0;
   // `last`: no round will follow, so the costly scores are due too.
   virtual Metrics evaluate(const ServerState& state, bool last) = 0;
-  // How rows of a table that come later are prepared (data/table_features.h), as JSON; empty for other
+  // How rows of a table that come later are prepared (data/table/table_features.h), as JSON; empty for other
   // data.
   virtual std::string features() const { return {}; }
   // The clients' examples, for places that bring their own inference; null where there are none.

@@ -15,7 +15,7 @@
 
 #include <Eigen/Core>
 
-#include "fedep/data/toy.h"
+#include "fedep/data/made_up/toy.h"
 #include "fedep/inference/exact.h"
 #include "fedep/message/gaussian.h"
 

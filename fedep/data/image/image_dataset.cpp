@@ -1,0 +1,193 @@
+#include "fedep/data/image/image_dataset.h"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "fedep/message/check.h"
+
+namespace fedep {
+namespace {
+
+class ImageDataset final : public Dataset {
+ public:
+  explicit ImageDataset(ImageTask task) : task_(std::move(task)) {
+    for (std::size_t c = 0; c < task_.train.ids.size(); ++c) {
+      clients_.emplace_back(task_.train.ids[c], task_.train.examples[c].size());
+    }
+    for (std::size_t c = 0; c < task_.test.ids.size(); ++c) {
+      for (const std::uint32_t example : task_.test.examples[c]) {
+        test_order_.push_back(example);
+        test_client_.push_back(std::uint32_t(c));
+      }
+    }
+  }
+
+  const DatasetInfo& info() const override { return task_.info; }
+  const std::vector<std::pair<std::string, std::size_t>>& clients() const override {
+    return clients_;
+  }
+
+  void train_batch(std::size_t client, std::span<const std::uint32_t> examples, const Address*,
+                   Batch& out) const override {
+    const std::vector<std::uint32_t>& own = task_.train.examples.at(client);
+    reset(examples.size(), out);
+    for (std::size_t i = 0; i < examples.size(); ++i) {
+      copy(task_.train, own.at(examples[i]), i, out);
+    }
+  }
+
+  std::optional<RawImages> raw_images() const override {
+    return RawImages{.pixels = task_.train.pixels,
+                     .labels = task_.train.labels,
+                     .clients = task_.train.examples,
+                     .crop = std::nullopt};
+  }
+
+  std::size_t test_size() const override { return test_order_.size(); }
+  void test_batch(std::size_t begin, std::size_t end, Batch& out) const override {
+    check_in("test_batch", "end", double(end), double(begin), double(test_size()));
+    reset(end - begin, out);
+    for (std::size_t i = begin; i < end; ++i) copy(task_.test, test_order_[i], i - begin, out);
+  }
+  const std::vector<std::string>& test_clients() const override { return task_.test.ids; }
+  std::size_t test_client(std::size_t example) const override { return test_client_.at(example); }
+
+ private:
+  void reset(std::size_t size, Batch& out) const {
+    out.size = size;
+    out.dense.resize(size * task_.info.feature_count());
+    out.labels.resize(size);
+  }
+
+  void copy(const ImagePart& part, std::size_t from, std::size_t to, Batch& out) const {
+    const std::size_t n = task_.info.feature_count();
+    const std::uint8_t* const pixels = part.pixels.data() + from * n;
+    float* const floats = out.dense.data() + to * n;
+    for (std::size_t i = 0; i < n; ++i) floats[i] = float(pixels[i]) / 255.0f;
+    out.labels[to] = part.labels[from];
+  }
+
+  ImageTask task_;
+  std::vector<std::pair<std::string, std::size_t>> clients_;
+  std::vector<std::uint32_t> test_order_;
+  std::vector<std::uint32_t> test_client_;
+};
+
+// Those of the part's clients whose ids `chosen` has, in its order.
+void keep_clients(ImagePart& part, const std::vector<std::string>& chosen) {
+  std::unordered_map<std::string, std::size_t> places;
+  for (std::size_t c = 0; c < part.ids.size(); ++c) places.emplace(part.ids[c], c);
+  std::vector<std::string> ids;
+  Partition examples;
+  for (const std::string& id : chosen) {
+    const auto found = places.find(id);
+    if (found == places.end()) continue;
+    ids.push_back(id);
+    examples.push_back(std::move(part.examples[found->second]));
+  }
+  part.ids = std::move(ids);
+  part.examples = std::move(examples);
+}
+
+void partition_naturally(ImageTask& task, const DataSettings& settings) {
+  if (task.train.ids.empty()) {
+    throw InputError(
+        fmt::format("data.partition of {} must be given, dirichlet or iid, but is "
+                    "natural: these data name no clients",
+                    task.info.name));
+  }
+  // A client takes part in training if it can; its test examples come along, however few.
+  std::vector<std::string> chosen;
+  for (const std::size_t c : limit_clients(task.train.examples, settings)) {
+    chosen.push_back(std::move(task.train.ids[c]));
+  }
+  task.train.ids = chosen;
+  keep_clients(task.test, chosen);
+}
+
+void number_clients(ImagePart& part, std::string_view prefix) {
+  part.ids.clear();
+  for (std::size_t c = 0; c < part.examples.size(); ++c) {
+    part.ids.push_back(fmt::format("{}{}", prefix, c));
+  }
+}
+
+void partition_anew(ImageTask& task, const DataSettings& settings, std::uint64_t seed,
+                    const std::filesystem::path& folder) {
+  const bool given = settings.partition == "given";
+  const std::size_t per_client = std::size_t(std::max(settings.examples, 0));
+  const std::size_t clients = std::size_t(std::max(settings.clients, 0));
+  const std::size_t test_clients = test_client_count(clients, task.train.size(), task.test.size());
+  task.train.examples = given ? read_partition(task.info.name, folder / "partition_train.i32",
+                                               per_client, task.train.size())
+                              : draw_partition(settings, task.train.labels, {},
+                                               {.clients = clients, .seed = seed, .part = 0});
+  limit_clients(task.train.examples, settings);
+  number_clients(task.train, "");
+  if (task.test.size() > 0) {
+    task.test.examples = given ? read_partition(task.info.name, folder / "partition_test.i32",
+                                                per_client, task.test.size())
+                               : draw_partition(settings, task.test.labels, {},
+                                                {.clients = test_clients, .seed = seed, .part = 1});
+  }
+  number_clients(task.test, "test-");
+}
+
+}  // namespace
+
+void add_image(ImagePart& part, std::string_view client, std::span<const std::uint8_t> pixels,
+               std::int32_t label) {
+  // Examples of one client mostly come one after another.
+  std::size_t place = part.ids.size();
+  if (!part.ids.empty() && part.ids.back() == client) {
+    place = part.ids.size() - 1;
+  } else {
+    place = std::size_t(std::find(part.ids.begin(), part.ids.end(), client) - part.ids.begin());
+  }
+  if (place == part.ids.size()) {
+    part.ids.emplace_back(client);
+    part.examples.emplace_back();
+  }
+  part.examples[place].push_back(std::uint32_t(part.labels.size()));
+  part.pixels.insert(part.pixels.end(), pixels.begin(), pixels.end());
+  part.labels.push_back(label);
+}
+
+std::optional<std::uint8_t> pixel_byte(double value) {
+  if (!(value >= 0.0 && value <= 1.0)) return std::nullopt;
+  return std::uint8_t(std::lround(value * 255.0));
+}
+
+DatasetInfo emnist_info(std::string name) {
+  DatasetInfo info;
+  info.name = std::move(name);
+  info.features = {28, 28, 1};
+  info.outputs = std::size_t(kEmnistClasses);
+  for (char c = '0'; c <= '9'; ++c) info.output_names.emplace_back(1, c);
+  for (char c = 'A'; c <= 'Z'; ++c) info.output_names.emplace_back(1, c);
+  for (char c = 'a'; c <= 'z'; ++c) info.output_names.emplace_back(1, c);
+  return info;
+}
+
+std::unique_ptr<Dataset> make_image_dataset(ImageTask task, const DataSettings& settings,
+                                            std::uint64_t seed,
+                                            const std::filesystem::path& folder) {
+  check_partition_name(settings.partition);
+  if (task.train.size() == 0) {
+    throw InputError(fmt::format("{}: {} must have training examples, but has none", task.info.name,
+                                 folder.string()));
+  }
+  if (settings.partition == "natural") {
+    partition_naturally(task, settings);
+  } else {
+    partition_anew(task, settings, seed, folder);
+  }
+  check_clients_left(task.info.name, task.train.ids.size(), settings);
+  return std::make_unique<ImageDataset>(std::move(task));
+}
+
+}  // namespace fedep

@@ -1,0 +1,62 @@
+#include "fedep/data/table/table_spec.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "fedep/message/error.h"
+
+namespace fedep {
+namespace {
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+TargetKind target_of(LabelKind label) {
+  if (label == LabelKind::yes_no) return TargetKind::binary;
+  return label == LabelKind::classes ? TargetKind::label : TargetKind::real;
+}
+
+void check_distinct(std::string_view key, std::vector<std::string> names) {
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice == names.end()) return;
+  throw InputError(fmt::format("{} must name a column once, but has {} twice", key, *twice));
+}
+
+}  // namespace
+
+TableSpec table_spec(const DataSettings& settings, const DelimitedTable& table) {
+  if (settings.client_column.empty() || settings.label_column.empty()) {
+    throw InputError(
+        fmt::format("data set {}: data.client_column and data.label_column must name columns of "
+                    "{}, but {} is empty",
+                    settings.name, table.source,
+                    settings.client_column.empty() ? "client_column" : "label_column"));
+  }
+  TableSpec spec{.client_column = settings.client_column,
+                 .label_column = settings.label_column,
+                 .target = target_of(settings.label),
+                 .negative = settings.label_negative,
+                 .numbers = settings.features,
+                 .categories = settings.categories,
+                 .test_column = settings.test_column};
+  if (!settings.label_positive.empty()) spec.positive = settings.label_positive;
+  if (!settings.missing.empty()) {
+    spec.missing = settings.missing;
+    spec.missing.emplace_back("");
+  }
+  check_distinct("data.features", spec.numbers);
+  check_distinct("data.categories", spec.categories);
+  if (settings.features.empty()) spec.numbers = table.columns;
+  std::erase_if(spec.numbers, [&](const std::string& name) {
+    const bool other = name == spec.client_column || name == spec.label_column ||
+                       (!spec.test_column.empty() && name == spec.test_column);
+    return contains(spec.categories, name) || (settings.features.empty() && other);
+  });
+  return spec;
+}
+
+}  // namespace fedep

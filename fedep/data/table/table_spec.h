@@ -1,0 +1,34 @@
+// What the columns of a table are for.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "fedep/config/recipe.h"
+#include "fedep/data/batch.h"
+#include "fedep/data/table/delimited.h"
+
+namespace fedep {
+
+struct TableSpec {
+  std::string client_column = {};
+  std::string label_column = {};
+  TargetKind target = TargetKind::binary;  // or label (classes are the values there are), or real
+  std::vector<std::string> positive = {"1"};  // binary: values that mean 1,
+  std::vector<std::string> negative = {};     // and 0; empty: the only other; "*": all others
+  std::vector<std::string> numbers = {};      // feature columns
+  std::vector<std::string> categories = {};   // feature columns, one-hot but for a baseline
+  std::vector<std::string> missing = {"", "?", "NA"};
+  std::map<std::string, std::vector<std::string>> missing_in = {};  // column -> further values
+  std::string group_column = {};  // rows of a group are held out together; empty: each on its own
+  std::string test_column = {};   // train or test; empty: some of a client's rows are drawn
+  bool intercept = false;         // a first column of ones, for models without a bias
+
+  bool operator==(const TableSpec&) const = default;
+};
+
+// What the recipe says of the table. Every column not named is a feature if data.features is empty.
+TableSpec table_spec(const DataSettings& settings, const DelimitedTable& table);
+
+}  // namespace fedep
