@@ -12,7 +12,7 @@
 #include "fedep/config/read_recipe.h"
 #include "fedep/data/registry.h"
 #include "fedep/message/error.h"
-#include "fedep/sim/cuda_run.h"
+#include "fedep/sim/gpu/cuda_run.h"
 
 namespace fedep {
 namespace {

@@ -6,7 +6,7 @@
 #include "fedep/model/registry.h"
 #include "fedep/round/play_round.h"
 #include "fedep/sim/evaluation.h"
-#include "fedep/sim/local_learning.h"
+#include "fedep/sim/chain/local_learning.h"
 #include "fedep/sim/serial.h"
 
 namespace fedep {

@@ -5,9 +5,9 @@
 #include "fedep/inference/method.h"
 #include "fedep/message/error.h"
 #include "fedep/model/registry.h"
-#include "fedep/sim/cuda_cohort.h"
-#include "fedep/sim/cuda_evaluation.h"
-#include "fedep/sim/cuda_round.h"
+#include "fedep/sim/gpu/cuda_cohort.h"
+#include "fedep/sim/gpu/cuda_evaluation.h"
+#include "fedep/sim/gpu/cuda_round.h"
 
 namespace fedep {
 namespace {

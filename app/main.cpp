@@ -28,7 +28,7 @@
 #include "fedep/message/error.h"
 #include "fedep/message/nearest.h"
 #include "fedep/model/blas.h"
-#include "fedep/sim/large_blocks.h"
+#include "fedep/sim/chain/large_blocks.h"
 
 namespace {
 

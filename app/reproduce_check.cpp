@@ -14,7 +14,7 @@
 #include "app/run_recipe.h"
 #include "fedep/message/error.h"
 #include "fedep/round/durable_file.h"
-#include "fedep/sim/cuda_run.h"
+#include "fedep/sim/gpu/cuda_run.h"
 #include "fedep/sim/learning_task.h"
 
 namespace fedep {

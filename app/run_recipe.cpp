@@ -31,7 +31,7 @@
 #include "fedep/round/checkpoint.h"
 #include "fedep/round/durable_file.h"
 #include "fedep/round/tensorboard.h"
-#include "fedep/sim/cuda_run.h"
+#include "fedep/sim/gpu/cuda_run.h"
 #include "fedep/sim/threads.h"
 
 namespace fedep {

@@ -8,7 +8,7 @@
 
 #include "fedep/data/table/table_features.h"
 #include "fedep/message/nearest.h"
-#include "fedep/sim/chain.h"
+#include "fedep/sim/chain/chain.h"
 #include "fedep/sim/prior_pull.h"
 
 namespace fedep {

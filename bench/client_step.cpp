@@ -25,7 +25,7 @@
 #include "bench/stopwatch.h"
 #include "bench/timed_client.h"
 #include "fedep/model/blas.h"
-#include "fedep/sim/large_blocks.h"
+#include "fedep/sim/chain/large_blocks.h"
 
 namespace fedep {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "bench/stopwatch.h"
 #include "fedep/model/loss.h"
-#include "fedep/sim/row_store.h"
+#include "fedep/sim/sparse/row_store.h"
 
 namespace fedep {
 namespace {

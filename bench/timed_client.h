@@ -15,7 +15,7 @@
 #include "bench/stopwatch.h"
 #include "fedep/data/dataset.h"
 #include "fedep/model/model.h"
-#include "fedep/sim/chain.h"
+#include "fedep/sim/chain/chain.h"
 #include "fedep/sim/test_round.h"
 
 namespace fedep {

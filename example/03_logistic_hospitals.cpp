@@ -12,7 +12,7 @@
 #include "fedep/model/registry.h"
 #include "fedep/random/stream.h"
 #include "fedep/round/play_round.h"
-#include "fedep/sim/local_learning.h"
+#include "fedep/sim/chain/local_learning.h"
 #include "fedep/sim/serial.h"
 
 using namespace fedep;

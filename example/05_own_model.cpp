@@ -14,7 +14,7 @@
 #include "fedep/random/stream.h"
 #include "fedep/round/play_round.h"
 #include "fedep/sim/evaluation.h"
-#include "fedep/sim/local_learning.h"
+#include "fedep/sim/chain/local_learning.h"
 #include "fedep/sim/serial.h"
 
 using namespace fedep;

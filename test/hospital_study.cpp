@@ -15,7 +15,7 @@
 #include "fedep/model/blas.h"
 #include "fedep/model/registry.h"
 #include "fedep/round/run.h"
-#include "fedep/sim/local_learning.h"
+#include "fedep/sim/chain/local_learning.h"
 #include "fedep/sim/serial.h"
 
 namespace fedep {

@@ -1,4 +1,4 @@
-// The arithmetic of a cohort's chains besides the network's: what sim/sgd_update does on a core,
+// The arithmetic of a cohort's chains besides the network's: what sim/chain/sgd_update does on a core,
 // for all clients at once, with its bits (compiled without contraction) but for coast(), whose
 // steps are linear maps. Coordinates come as chunks, so that a kernel runs over those that data
 // move, those that they never do, or all. Plain C++17: nvcc reads this.

@@ -27,7 +27,7 @@ std::unique_ptr<Model> make_linear(const LinearShape& shape);
 
 // On Batch::sparse. As a Model it writes whole gradients, zeros included. But a batch touches few
 // rows of W (and the bias); all others have gradient zero, so they move by a recursion known in
-// advance (sim/sparse_chain.h), and squared gradients are wanted on the batch's rows alone:
+// advance (sim/sparse/sparse_chain.h), and squared gradients are wanted on the batch's rows alone:
 //
 //   model.touched_rows(batch, rows);                             // ascending
 //   block.resize((rows.size() + 1) * outputs);

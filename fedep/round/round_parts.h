@@ -1,5 +1,5 @@
 // The parts of a round that do not touch messages, shared by play_round() and by places that keep
-// messages elsewhere (sim/cuda_round.h).
+// messages elsewhere (sim/gpu/cuda_round.h).
 #pragma once
 
 #include <cstddef>

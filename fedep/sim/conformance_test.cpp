@@ -16,7 +16,7 @@
 #include "fedep/data/test_batches.h"
 #include "fedep/inference/method.h"
 #include "fedep/model/linear.h"
-#include "fedep/sim/cpu_cohort.h"
+#include "fedep/sim/chain/cpu_cohort.h"
 #include "fedep/sim/test_round.h"
 
 namespace fedep {

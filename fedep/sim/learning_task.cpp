@@ -7,10 +7,10 @@
 #include "fedep/message/error.h"
 #include "fedep/model/blas.h"
 #include "fedep/model/registry.h"
-#include "fedep/sim/chain.h"
+#include "fedep/sim/chain/chain.h"
 #include "fedep/sim/evaluation.h"
-#include "fedep/sim/large_blocks.h"
-#include "fedep/sim/local_learning.h"
+#include "fedep/sim/chain/large_blocks.h"
+#include "fedep/sim/chain/local_learning.h"
 
 namespace fedep {
 namespace {

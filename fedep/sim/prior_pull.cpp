@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "fedep/sim/chain.h"
+#include "fedep/sim/chain/chain.h"
 
 namespace fedep {
 namespace {

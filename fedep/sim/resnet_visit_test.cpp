@@ -8,8 +8,8 @@
 
 #include "fedep/model/blas.h"
 #include "fedep/model/registry.h"
-#include "fedep/sim/chain.h"
-#include "fedep/sim/local_learning.h"
+#include "fedep/sim/chain/chain.h"
+#include "fedep/sim/chain/local_learning.h"
 #include "fedep/sim/test_images.h"
 #include "fedep/sim/test_round.h"
 

@@ -1,0 +1,177 @@
+// Rounds with chains on the GPU and on one core, for tests that compare where both end.
+#pragma once
+
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "fedep/inference/method.h"
+#include "fedep/model/blas.h"
+#include "fedep/model/registry.h"
+#include "fedep/round/play_round.h"
+#include "fedep/sim/gpu/cuda_cohort.h"
+#include "fedep/sim/chain/label_tape.h"
+#include "fedep/sim/chain/local_learning.h"
+#include "fedep/sim/serial.h"
+#include "fedep/sim/test_images.h"
+#include "fedep/sim/test_recipe.h"
+
+namespace fedep {
+
+// Visits prepared and finished by the host, inferred by the GPU all together.
+class CohortExecutor final : public Executor {
+ public:
+  CohortExecutor(const Population& population, CudaInference& inference, SiteStore* sites)
+      : population_(population), inference_(inference), sites_(sites) {}
+
+  void play(const RoundTask& round, std::span<const ClientTask> clients,
+            const std::function<void(Report)>& deliver) override {
+    std::vector<PreparedVisit> prepared;
+    std::vector<CohortVisit> visits;
+    for (const ClientTask& task : clients) {
+      prepared.push_back(prepare_visit(round, task, population_[task.client], sites_));
+      visits.push_back(
+          {population_[task.client], task.client, to_device(prepared.back().visit.cavity)});
+    }
+    std::vector<VisitNumbers> numbers(visits.size());
+    const auto runs = inference_.infer(round.seed, round.round, round.phase, to_device(round.mean),
+                                       std::move(visits), numbers);
+    for (std::size_t i = 0; i < clients.size(); ++i) {
+      prepared[i].numbers.steps = numbers[i].steps;
+      prepared[i].numbers.loss_sum = numbers[i].loss_sum;
+      ClientRun run;
+      if (runs[i].last.size() > 0) run.last = to_host(runs[i].last);
+      for (const DeviceVector& sample : runs[i].samples) run.samples.push_back(to_host(sample));
+      if (runs[i].tilted.size() > 0) run.tilted = to_host(runs[i].tilted);
+      deliver(finish_visit(std::move(prepared[i]), clients[i], run, sites_));
+    }
+  }
+  void settle(const RoundTask& round, std::span<const std::size_t> taken, double scale) override {
+    if (round.phase.stateful()) settle_visits(round, population_, taken, scale, *sites_);
+  }
+
+ private:
+  const Population& population_;
+  CudaInference& inference_;
+  SiteStore* sites_;
+};
+
+// `large`: one client has more batches than one captured graph.
+inline std::unique_ptr<Dataset> data_for(const std::string& model, bool large = false) {
+  const std::vector<std::size_t> sizes{9, 5, std::size_t(large ? 45 : 12), 3, 7, 8, 10};
+  if (model == "cnn") return tiny_images({8, 8, 1}, 4, sizes);
+  return tiny_images({16, 16, 3}, 4, sizes);
+}
+
+inline double distance(std::span<const float> found, std::span<const float> expected) {
+  double gap = 0, norm = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const double difference = double(found[i]) - double(expected[i]);
+    gap += difference * difference;
+    norm += double(expected[i]) * double(expected[i]);
+  }
+  return std::sqrt(gap / norm);
+}
+
+struct Ended {
+  ServerState state;
+  std::vector<std::optional<SiteState>> sites;
+  std::vector<RoundNumbers> numbers;
+};
+
+class World {
+ public:
+  World(const std::string& model, Recipe recipe, bool large = false)
+      : data_(data_for(model, large)),
+        recipe_(std::move(recipe)),
+        model_(make_model(recipe_.model, data_->info())),
+        population_(make_population(data_->clients())),
+        phases_(
+            plan_phases(recipe_, [](std::string_view name) { return find_method(name).family; })) {
+    use_one_blas_thread();
+    for (std::size_t k = 0; k < population_.size(); ++k) index_[population_[k].key] = k;
+  }
+
+  Ended on_cpu(LabelTape& tape) {
+    const auto sites = make_memory_store();
+    const auto inference = make_local_learning(*data_, index_, recipe_,
+                                               make_model(recipe_.model, data_->info()), &tape);
+    return play(*make_serial(population_, *inference, sites.get()), *sites);
+  }
+  Ended on_gpu(ProductPrecision precision, const LabelTape* tape) {
+    const auto sites = make_memory_store();
+    const auto inference = make_cuda_inference(*data_, recipe_, precision, tape);
+    CohortExecutor executor(population_, *inference, sites.get());
+    return play(executor, *sites);
+  }
+
+  const Dataset& data() const { return *data_; }
+  const Recipe& recipe() const { return recipe_; }
+  Model& model() { return *model_; }
+
+ private:
+  Ended play(Executor& executor, SiteStore& sites) {
+    HostVector<float> initial(model_->size()), noise(model_->size());
+    model_->initialise(1, initial.span());
+    // Logits start at zero, where nothing below them has a gradient.
+    fill_normal({.seed = 5}, noise.span());
+    initial = initial + 0.05f * noise;
+    Ended ended;
+    ended.state =
+        begin_phase(initial_server_state(recipe_.server, initial), phases_[0], 0, population_);
+    for (int round = 0; round < 3; ++round) {
+      ended.numbers.push_back(
+          play_round(ended.state, phases_[0], recipe_.seed, population_, executor));
+    }
+    for (std::size_t k = 0; k < population_.size(); ++k) {
+      ended.sites.push_back(sites.get(population_[k].key));
+    }
+    return ended;
+  }
+
+  std::unique_ptr<Dataset> data_;
+  Recipe recipe_;
+  std::unique_ptr<Model> model_;
+  Population population_;
+  ClientIndex index_;
+  std::vector<Phase> phases_;
+};
+
+inline void expect_close(const Message& found, const Message& expected, double tolerance) {
+  ASSERT_EQ(found.family(), expected.family());
+  EXPECT_LE(distance(found.eta().span(), expected.eta().span()), tolerance) << "eta";
+  EXPECT_LE(distance(found.lambda_span(), expected.lambda_span()), tolerance) << "lambda";
+}
+
+// Three rounds end on the GPU where they end on a core, with either precision. `draws`: the method
+// draws labels, which the GPU then takes from the core's tape.
+inline void expect_agreement(World& world, bool draws) {
+  LabelTape tape;
+  const Ended cpu = world.on_cpu(tape);
+  ASSERT_TRUE(is_finite(cpu.state.global));
+  EXPECT_EQ(tape.size() > 0, draws);
+  for (const auto& [precision, tolerance] :
+       {std::pair{ProductPrecision::float32, 1e-4}, std::pair{ProductPrecision::tf32, 1e-2}}) {
+    SCOPED_TRACE(tolerance);
+    const Ended gpu = world.on_gpu(precision, draws ? &tape : nullptr);
+    expect_close(gpu.state.global, cpu.state.global, tolerance);
+    for (std::size_t k = 0; k < cpu.sites.size(); ++k) {
+      ASSERT_EQ(gpu.sites[k].has_value(), cpu.sites[k].has_value());
+      if (cpu.sites[k]) expect_close(gpu.sites[k]->factor, cpu.sites[k]->factor, tolerance);
+    }
+    for (std::size_t round = 0; round < cpu.numbers.size(); ++round) {
+      EXPECT_EQ(gpu.numbers[round].steps, cpu.numbers[round].steps);
+      EXPECT_NEAR(gpu.numbers[round].loss_sum / cpu.numbers[round].loss_sum, 1, tolerance);
+    }
+  }
+}
+
+}  // namespace fedep
