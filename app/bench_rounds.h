@@ -7,7 +7,7 @@
 #include <string>
 
 #include "fedep/config/recipe.h"
-#include "fedep/cuda/cohort_model.h"
+#include "fedep/cuda/network/cohort_model.h"
 #include "fedep/data/dataset.h"
 
 namespace fedep {

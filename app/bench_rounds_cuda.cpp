@@ -1,7 +1,7 @@
 #include <chrono>
 
 #include "app/bench_rounds.h"
-#include "fedep/cuda/device_gauge.h"
+#include "fedep/cuda/device/device_gauge.h"
 #include "fedep/inference/method.h"
 #include "fedep/message/error.h"
 #include "fedep/model/registry.h"

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "fedep/cuda/moment_kernels.h"
+#include "fedep/cuda/round/moment_kernels.h"
 #include "fedep/message/check.h"
 
 namespace fedep {

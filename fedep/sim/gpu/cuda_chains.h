@@ -10,11 +10,11 @@
 #include <optional>
 #include <vector>
 
-#include "fedep/cuda/coordinates.h"
-#include "fedep/cuda/device_data.h"
-#include "fedep/cuda/device_gauge.h"
-#include "fedep/cuda/device_vector.h"
-#include "fedep/cuda/step_graph.h"
+#include "fedep/cuda/device/coordinates.h"
+#include "fedep/cuda/device/device_data.h"
+#include "fedep/cuda/device/device_gauge.h"
+#include "fedep/cuda/device/device_vector.h"
+#include "fedep/cuda/device/step_graph.h"
 #include "fedep/sim/gpu/cuda_order.h"
 #include "fedep/sim/gpu/cuda_widths.h"
 

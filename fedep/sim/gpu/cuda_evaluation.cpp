@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "fedep/algorithm/algorithm.h"
-#include "fedep/cuda/device_data.h"
-#include "fedep/cuda/fisher_kernels.h"
-#include "fedep/cuda/parallel_for.h"
+#include "fedep/cuda/device/device_data.h"
+#include "fedep/cuda/round/fisher_kernels.h"
+#include "fedep/cuda/device/parallel_for.h"
 #include "fedep/metric/exact_sum.h"
 
 namespace fedep {

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "fedep/config/recipe.h"
-#include "fedep/cuda/cohort_model.h"
-#include "fedep/cuda/device_vector.h"
-#include "fedep/cuda/score_kernels.h"
-#include "fedep/cuda/step_graph.h"
+#include "fedep/cuda/network/cohort_model.h"
+#include "fedep/cuda/device/device_vector.h"
+#include "fedep/cuda/round/score_kernels.h"
+#include "fedep/cuda/device/step_graph.h"
 #include "fedep/data/dataset.h"
 #include "fedep/metric/calibration.h"
 #include "fedep/round/run_log.h"

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "fedep/cuda/fisher_kernels.h"
+#include "fedep/cuda/round/fisher_kernels.h"
 #include "fedep/sim/gpu/cuda_chains.h"
 #include "fedep/sim/chain/label_tape.h"
 

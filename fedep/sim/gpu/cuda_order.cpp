@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "fedep/cuda/parallel_for.h"
+#include "fedep/cuda/device/parallel_for.h"
 #include "fedep/sim/chain/fisher_pass.h"
 
 namespace fedep {

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "fedep/cuda/coordinates.h"
-#include "fedep/cuda/device_data.h"
+#include "fedep/cuda/device/coordinates.h"
+#include "fedep/cuda/device/device_data.h"
 #include "fedep/sim/chain/chain.h"
 #include "fedep/sim/gpu/cuda_cohort.h"
 

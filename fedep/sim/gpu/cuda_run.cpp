@@ -1,7 +1,7 @@
 #include "fedep/sim/gpu/cuda_run.h"
 
-#include "fedep/cuda/device.h"
-#include "fedep/cuda/device_sites.h"
+#include "fedep/cuda/device/device.h"
+#include "fedep/cuda/round/device_sites.h"
 #include "fedep/message/check.h"
 #include "fedep/sim/gpu/cuda_cohort.h"
 #include "fedep/sim/gpu/cuda_evaluation.h"

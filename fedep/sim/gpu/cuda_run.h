@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "fedep/cuda/cohort_model.h"
+#include "fedep/cuda/network/cohort_model.h"
 #include "fedep/round/play_round.h"
 #include "fedep/round/site_store.h"
 #include "fedep/sim/task.h"

@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-#include "fedep/cuda/device.h"
+#include "fedep/cuda/device/device.h"
 #include "fedep/sim/gpu/test_cuda_agreement.h"
 #include "fedep/sim/gpu/cuda_evaluation.h"
 #include "fedep/sim/gpu/cuda_run.h"

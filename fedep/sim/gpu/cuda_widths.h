@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "fedep/cuda/device_data.h"
+#include "fedep/cuda/device/device_data.h"
 
 namespace fedep {
 

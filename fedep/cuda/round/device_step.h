@@ -1,0 +1,58 @@
+// The server's step with messages on the GPU: optimizers, the positivity guard, and what must be
+// known of a message to go on. Counterparts of optim/optimizer.h, optim/guard.h and round/grid.h;
+// element by element they have the host's bits.
+//
+//   DeviceOptimizerState optimizer = to_device(state.optimizer);
+//   advance(phase.server_optimizer, optimizer, next, total);
+//   const GuardOutcome outcome = guard(phase.guard, global, next);  // optim/guard.h's template
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "fedep/cuda/device/device_vector.h"
+#include "fedep/cuda/round/round_kernels.h"
+#include "fedep/optim/guard.h"
+#include "fedep/optim/optimizer.h"
+#include "fedep/round/grid.h"
+
+namespace fedep {
+
+struct DeviceOptimizerState {
+  std::int64_t steps = 0;
+  std::vector<DeviceMessage> slots;
+};
+
+DeviceOptimizerState to_device(const OptimizerState& state);
+OptimizerState to_host(const DeviceOptimizerState& state);
+
+void advance(const OptimizerSettings& settings, DeviceOptimizerState& state, DeviceMessage& x,
+             const DeviceMessage& delta, double scale = 1.0);
+
+// Step number `step` (from 1) of an array, for kernels; and of one number, here.
+gpu::OptimizerStep optimizer_step(const OptimizerSettings& settings, std::int64_t step,
+                                  double scale);
+void advance_number(const OptimizerSettings& settings, std::int64_t step, float& x, float g,
+                    std::vector<float*> slots, double scale);
+
+std::size_t count_improper(const DeviceMessage& before, const DeviceMessage& after);
+// The same for several `after` of one family at once, waiting for the GPU once.
+std::vector<std::size_t> count_improper(const DeviceMessage& before,
+                                        const std::vector<const DeviceMessage*>& after);
+void raise_to_floor(const DeviceMessage& before, DeviceMessage& after, float floor);
+
+// As the host's ==: a message with NaN equals none. Of one family and size.
+bool same(const DeviceMessage& a, const DeviceMessage& b);
+
+struct MessageFacts {
+  bool proper = false;  // every precision positive, everything finite
+  bool finite = false;
+  Magnitudes largest;
+};
+// Several messages, waiting for the GPU once.
+std::vector<MessageFacts> facts_of(const std::vector<const DeviceMessage*>& messages);
+
+// round/server_state.h's point estimate of an improper q.
+DeviceVector estimate_points(const DeviceMessage& q, const DeviceVector& initial);
+
+}  // namespace fedep

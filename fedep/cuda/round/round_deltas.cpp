@@ -1,0 +1,182 @@
+#include "fedep/cuda/round/round_deltas.h"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "fedep/cuda/round/device_step.h"
+#include "fedep/message/check.h"
+
+namespace fedep {
+namespace {
+
+// A sum of units back in numbers, as from_grid does it.
+float number_of(std::int64_t units, int exponent) {
+  return float(double(units) * std::ldexp(1.0, exponent));
+}
+
+float largest_of(const gpu::DeltaFacts& facts) {
+  return facts.has_nan != 0 ? std::numeric_limits<float>::quiet_NaN() : facts.largest;
+}
+
+}  // namespace
+
+void RoundDeltas::add(Row row) {
+  // An isotropic delta of a diagonal round is written out: its number stands for every element.
+  if (family_ == Family::diagonal) row.isotropic = false;
+  if (family_ == Family::isotropic && !row.isotropic) {
+    fail("RoundDeltas", "delta", "of the round's family", "not");
+  }
+  rows_.push_back(row);
+}
+
+void RoundDeltas::add_quotient(const DeviceMessage& tilted, const DeviceMessage& divisor) {
+  check_same_size("RoundDeltas", "tilted distribution", size_, tilted.size());
+  check_same_size("RoundDeltas", "divisor", size_, divisor.size());
+  Row row;
+  row.eta = {.a = tilted.eta().data(), .b = divisor.eta().data()};
+  row.isotropic = tilted.isotropic() && divisor.isotropic();
+  if (tilted.isotropic()) {
+    row.lambda.a_number = tilted.lambda_scalar();
+  } else {
+    row.lambda.a = tilted.lambda_vector().data();
+  }
+  if (divisor.isotropic()) {
+    row.lambda.b_number = divisor.lambda_scalar();
+  } else {
+    row.lambda.b = divisor.lambda_vector().data();
+  }
+  add(row);
+}
+
+void RoundDeltas::add_difference(const DeviceVector& point, const DeviceVector& from) {
+  check_same_size("RoundDeltas", "iterate", size_, point.size());
+  Row row;
+  row.eta = {.a = point.data(), .b = from.data()};
+  add(row);
+}
+
+void RoundDeltas::add_points(DeviceVector eta) {
+  check_same_size("RoundDeltas", "delta", size_, eta.size());
+  kept_.push_back(std::move(eta));
+  Row row;
+  row.eta.a = kept_.back().data();
+  add(row);
+}
+
+void RoundDeltas::add_flat() { add({}); }
+
+std::vector<double> RoundDeltas::measure() {
+  if (rows_.empty()) return {};
+  const bool diagonal = family_ == Family::diagonal;
+  const std::size_t count = rows_.size();
+  std::vector<gpu::DeltaRow> arrays;
+  for (const Row& row : rows_) arrays.push_back(row.eta);
+  if (diagonal) {
+    for (const Row& row : rows_) arrays.push_back(row.lambda);
+  }
+  const DeviceArray<gpu::DeltaRow> there(arrays);
+  DeviceArray<std::byte> scratch(gpu::measure_scratch(arrays.size()));
+  DeviceArray<gpu::DeltaFacts> out(arrays.size());
+  gpu::measure_deltas(there.data(), arrays.size(), size_, scratch.data(), out.data(),
+                      device_stream());
+  const std::vector<gpu::DeltaFacts> facts = out.download();
+  std::vector<double> norms;
+  for (std::size_t k = 0; k < count; ++k) {
+    Row& row = rows_[k];
+    row.largest_eta = largest_of(facts[k]);
+    double squares = facts[k].squares;
+    if (diagonal) {
+      row.largest_lambda = largest_of(facts[count + k]);
+      squares += facts[count + k].squares;
+    } else {
+      const double lambda = double(row.lambda.a_number - row.lambda.b_number);
+      squares += double(size_) * lambda * lambda;
+    }
+    norms.push_back(std::sqrt(squares));
+  }
+  return norms;
+}
+
+bool RoundDeltas::round_to(const Grid& grid, std::size_t client, double scale) {
+  Row& row = rows_[client];
+  row.eta.scale = std::ldexp(scale, -grid.eta_exponent);
+  row.lambda.scale = std::ldexp(scale, -grid.lambda_exponent);
+  // Rounding is monotone: all elements fit if the largest does. Asked of the host's own function.
+  using V = HostVector<float>;
+  const Message largest =
+      row.isotropic ? Message(V{row.largest_eta}, row.lambda.a_number - row.lambda.b_number)
+                    : Message(V{row.largest_eta}, V{row.largest_lambda});
+  const std::optional<GridDelta> rounded = to_grid(grid, largest, scale);
+  row.inside = rounded.has_value();
+  if (row.inside && row.isotropic) row.lambda_units = rounded->lambda[0];
+  return row.inside;
+}
+
+DeviceMessage RoundDeltas::total(const Grid& grid) const {
+  std::vector<gpu::DeltaRow> arrays;
+  std::int64_t lambda_units = 0;
+  for (const Row& row : rows_) {
+    if (!row.inside) continue;
+    arrays.push_back(row.eta);
+    lambda_units += row.lambda_units;
+  }
+  const std::size_t count = arrays.size();
+  if (family_ == Family::diagonal) {
+    for (const Row& row : rows_) {
+      if (row.inside) arrays.push_back(row.lambda);
+    }
+  }
+  const DeviceArray<gpu::DeltaRow> there(arrays);
+  DeviceVector eta(size_);
+  gpu::sum_on_grid(there.data(), count, size_, std::ldexp(1.0, grid.eta_exponent), eta.data(),
+                   device_stream());
+  if (family_ == Family::isotropic) {
+    return {std::move(eta), number_of(lambda_units, grid.lambda_exponent)};
+  }
+  DeviceVector lambda(size_);
+  gpu::sum_on_grid(there.data() + count, count, size_, std::ldexp(1.0, grid.lambda_exponent),
+                   lambda.data(), device_stream());
+  return {std::move(eta), std::move(lambda)};
+}
+
+void RoundDeltas::move_factors(const Grid& grid, const SiteShape& shape,
+                               const std::vector<FactorMove>& moves, const FactorStep& step) const {
+  const bool diagonal = family_ == Family::diagonal;
+  std::vector<gpu::FactorRow> arrays;
+  for (const FactorMove& move : moves) {
+    const Row& row = rows_[move.client];
+    DeviceSite& site = *move.site;
+    ++site.steps;
+    gpu::FactorRow factor{
+        .delta = row.eta,
+        .unit = std::ldexp(1.0, grid.eta_exponent),
+        .step = optimizer_step(step.optimizer, site.steps, step.scale),
+        .settle = step.settle == 1 ? 1.0f : float(step.settle),
+        .x = site.eta(shape, 0),
+        .slot0 = shape.slots > 0 ? site.eta(shape, 1) : nullptr,
+        .slot1 = shape.slots > 1 ? site.eta(shape, 2) : nullptr,
+    };
+    arrays.push_back(factor);
+    if (diagonal) {
+      factor.delta = row.lambda;
+      factor.unit = std::ldexp(1.0, grid.lambda_exponent);
+      factor.x = site.lambda(shape, 0);
+      factor.slot0 = shape.slots > 0 ? site.lambda(shape, 1) : nullptr;
+      factor.slot1 = shape.slots > 1 ? site.lambda(shape, 2) : nullptr;
+      arrays.push_back(factor);
+      continue;
+    }
+    std::vector<float*> slots;
+    for (std::size_t i = 1; i < site.numbers.size(); ++i) slots.push_back(&site.numbers[i]);
+    const float before = site.numbers[0];
+    float after = before;
+    advance_number(step.optimizer, site.steps, after,
+                   number_of(row.lambda_units, grid.lambda_exponent), slots, step.scale);
+    site.numbers[0] = step.settle == 1 ? after : before + float(step.settle) * (after - before);
+  }
+  const DeviceArray<gpu::FactorRow> there(arrays);
+  gpu::move_factors(there.data(), arrays.size(), size_, device_stream());
+}
+
+}  // namespace fedep

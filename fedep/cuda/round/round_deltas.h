@@ -1,0 +1,73 @@
+// The deltas of a round's clients on the GPU, from measuring them to the exact sum and the clients'
+// own factors (round/visit.cpp's finish_visit and round/aggregate.h). No delta is written down:
+// each is a difference of two vectors that are there anyway.
+//
+//   RoundDeltas deltas(global);
+//   for (…) deltas.add_quotient(run.tilted, divisor);           // client 0, 1, …
+//   const std::vector<double> norms = deltas.measure();
+//   for (…) inside[k] = deltas.round_to(grid, k, clip · weight · damping);
+//   const DeviceMessage total = deltas.total(grid);             // of those inside
+//   deltas.move_factors(grid, moves, settings);
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "fedep/cuda/round/device_sites.h"
+#include "fedep/cuda/device/device_vector.h"
+#include "fedep/cuda/round/round_kernels.h"
+#include "fedep/optim/settings.h"
+#include "fedep/round/grid.h"
+
+namespace fedep {
+
+// A client whose own factor moves by what was sent.
+struct FactorMove {
+  std::size_t client = 0;  // as added
+  DeviceSite* site = nullptr;
+};
+
+struct FactorStep {
+  OptimizerSettings optimizer;
+  double scale = 1;   // of the optimizer's step
+  double settle = 1;  // how much of its step a factor keeps
+};
+
+// What is referred to must stay until the last call.
+class RoundDeltas {
+ public:
+  explicit RoundDeltas(const DeviceMessage& global)
+      : size_(global.size()), family_(global.family()) {}
+
+  void add_quotient(const DeviceMessage& tilted, const DeviceMessage& divisor);
+  // (point - from, 0).
+  void add_difference(const DeviceVector& point, const DeviceVector& from);
+  void add_points(DeviceVector eta);  // (eta, 0)
+  void add_flat();
+
+  // Joint norms (optim/clip.h), of all clients in one go.
+  std::vector<double> measure();
+  // Whether scale × delta fits the grid. If so it is in total().
+  bool round_to(const Grid& grid, std::size_t client, double scale);
+  DeviceMessage total(const Grid& grid) const;
+  void move_factors(const Grid& grid, const SiteShape& shape, const std::vector<FactorMove>& moves,
+                    const FactorStep& step) const;
+
+ private:
+  struct Row {
+    gpu::DeltaRow eta, lambda;
+    bool isotropic = true;  // lambda is a number
+    float largest_eta = 0, largest_lambda = 0;
+    bool inside = false;
+    std::int64_t lambda_units = 0;  // of an isotropic lambda on the grid
+  };
+  void add(Row row);
+
+  std::size_t size_;
+  Family family_;
+  std::vector<Row> rows_;
+  std::vector<DeviceVector> kept_;
+};
+
+}  // namespace fedep
