@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "app/run_recipe.h"
+#include "app/run/run_recipe.h"
 #include "fedep/config/read_recipe.h"
 #include "fedep/data/test_files.h"
 #include "fedep/random/stream.h"

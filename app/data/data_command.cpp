@@ -1,0 +1,164 @@
+#include "app/data/data_command.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "app/data/import_command.h"
+#include "app/run/run_recipe.h"
+#include "fedep/config/read_recipe.h"
+#include "fedep/data/registry.h"
+#include "fedep/message/error.h"
+#include "fedep/message/nearest.h"
+#include "fedep/model/registry.h"
+
+namespace fedep {
+namespace {
+
+struct DescribeOptions {
+  std::string what;  // a recipe's file or a data set's name
+  std::string data;
+  std::vector<std::string> overrides;
+  bool json = false;
+};
+
+std::string_view target_text(TargetKind target) {
+  switch (target) {
+    case TargetKind::label:
+      return "classes";
+    case TargetKind::tags:
+      return "tags";
+    case TargetKind::binary:
+      return "yes or no";
+    case TargetKind::real:
+      break;
+  }
+  return "real";
+}
+
+bool is_recipe(const std::string& what) {
+  return what.ends_with(".toml") || std::filesystem::is_regular_file(what);
+}
+
+// A data set by name: in the folder of that name, as settings have it unless --set says otherwise.
+Recipe recipe_around(const DescribeOptions& options) {
+  std::vector<std::string_view> names;
+  for (const DatasetRow& row : datasets()) names.push_back(row.name);
+  const bool is_known = std::find(names.begin(), names.end(), options.what) != names.end();
+  if (!is_known && options.what != "toy") {  // which open_dataset refuses with its reason
+    throw InputError(unknown_name("recipe or data set", options.what, names));
+  }
+  const std::string text = fmt::format(
+      "[data]\nname = \"{0}\"\npath = \"{0}\"\n[[phase]]\nalgorithm = \"fed_avg\"\nrounds = 1\n",
+      options.what);
+  return parse_recipe(text, options.what, options.overrides);
+}
+
+std::string per_client(const CountSpread& spread) {
+  return fmt::format("{:.4g} ± {:.4g}", spread.mean, spread.std);
+}
+
+int describe_command(const DescribeOptions& options) {
+  const bool with_model = is_recipe(options.what);
+  const Recipe recipe =
+      with_model ? read_recipe(options.what, options.overrides) : recipe_around(options);
+  const std::unique_ptr<Dataset> data =
+      open_dataset(recipe.data, recipe.seed, data_folder(options.data));
+  DatasetDescription description = describe(*data);
+  if (with_model) {
+    description.model = recipe.model.name;
+    description.model_size = make_model(recipe.model, data->info())->size();
+  }
+  fmt::print("{}", options.json ? description_json(description) : description_text(description));
+  return 0;
+}
+
+}  // namespace
+
+CountSpread spread_of_counts(const std::vector<std::size_t>& counts) {
+  CountSpread spread{.clients = counts.size()};
+  if (counts.empty()) return spread;
+  for (const std::size_t count : counts) spread.examples += count;
+  spread.mean = double(spread.examples) / double(counts.size());
+  double squares = 0;
+  for (const std::size_t count : counts) {
+    squares += (double(count) - spread.mean) * (double(count) - spread.mean);
+  }
+  spread.std = std::sqrt(squares / double(counts.size()));
+  return spread;
+}
+
+DatasetDescription describe(const Dataset& data) {
+  DatasetDescription description;
+  description.info = data.info();
+  std::vector<std::size_t> train, test(data.test_clients().size());
+  for (const auto& [id, examples] : data.clients()) train.push_back(examples);
+  for (std::size_t i = 0; i < data.test_size(); ++i) ++test[data.test_client(i)];
+  description.train = spread_of_counts(train);
+  description.test = spread_of_counts(test);
+  return description;
+}
+
+std::string description_text(const DatasetDescription& d) {
+  std::string text;
+  const auto line = [&](std::string_view name, const std::string& value) {
+    text += fmt::format("{:<36}{}\n", name, value);
+  };
+  line("data", d.info.name);
+  line("features",
+       fmt::format("{}{}", fmt::join(d.info.features, " x "), d.info.sparse ? ", sparse" : ""));
+  line("outputs", fmt::format("{} ({})", d.info.outputs, target_text(d.info.target)));
+  if (d.model_size) {
+    line("model", d.model);
+    line("model size", fmt::format("{} weights", *d.model_size));
+  }
+  line("clients (train / test)", fmt::format("{} / {}", d.train.clients, d.test.clients));
+  line("examples (train / test)", fmt::format("{} / {}", d.train.examples, d.test.examples));
+  line("examples per client (train / test)",
+       fmt::format("{} / {}", per_client(d.train), per_client(d.test)));
+  if (d.info.skipped_records > 0)
+    line("bad records left out", fmt::to_string(d.info.skipped_records));
+  return text;
+}
+
+std::string description_json(const DatasetDescription& d) {
+  const auto spread = [](const CountSpread& s) {
+    return Json{{"clients", s.clients},
+                {"examples", s.examples},
+                {"examples_per_client_mean", s.mean},
+                {"examples_per_client_std", s.std}};
+  };
+  const Json json{{"data", d.info.name},
+                  {"features", d.info.features},
+                  {"sparse", d.info.sparse},
+                  {"outputs", d.info.outputs},
+                  {"model", d.model_size ? Json(d.model) : Json(nullptr)},
+                  {"model_size", d.model_size ? Json(*d.model_size) : Json(nullptr)},
+                  {"train", spread(d.train)},
+                  {"test", spread(d.test)},
+                  {"skipped_records", d.info.skipped_records}};
+  return json.dump() + "\n";
+}
+
+void add_data_command(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<DescribeOptions>();
+  CLI::App* data = app.add_subcommand("data", "look at data sets, cut them, make them up");
+  data->require_subcommand(1);
+  CLI::App* command =
+      data->add_subcommand("describe", "clients, examples per client, model size (Table 1)");
+  command->add_option("what", options->what, "recipe file, or the name of a data set")->required();
+  command->add_option("--data", options->data, "folder with data sets; default $FEDEP_DATA");
+  command->add_option("--set", options->overrides, "section.key=value instead of the recipe's")
+      ->take_all();
+  command->add_flag("--json", options->json, "print one line of JSON");
+  command->callback([options, &exit_code] { exit_code = describe_command(*options); });
+  add_import_command(*data, exit_code);
+  add_synth_command(*data, exit_code);
+}
+
+}  // namespace fedep

@@ -1,0 +1,200 @@
+#include "app/posterior/evaluate_command.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "app/posterior/evaluation_file.h"
+#include "app/run/run_recipe.h"
+#include "app/run/run_warnings.h"
+#include "app/posterior/saved_posterior.h"
+#include "app/reproduce/table_metrics.h"
+#include "app/whole_number.h"
+#include "fedep/message/error.h"
+#include "fedep/sim/learning_task.h"
+
+namespace fedep {
+namespace {
+
+constexpr std::string_view kMarginal = "_marginal";
+
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Json json_of(const Metrics& metrics) {
+  Json out = Json::object();
+  for (const auto& [name, value] : metrics) out[name] = number(value);
+  return out;
+}
+
+// The value of this name, if there is one.
+std::optional<double> find(const Metrics& metrics, std::string_view name) {
+  for (const auto& [key, value] : metrics) {
+    if (key == name) return value;
+  }
+  return std::nullopt;
+}
+
+std::string cell(const std::optional<double>& value) {
+  return value && std::isfinite(*value) ? fmt::format("{:>10.4f}", *value)
+                                        : fmt::format("{:>10}", "-");
+}
+
+// Clients one below the other: each score at the mean and, after a slash, marginalised.
+std::string client_table(const EvaluateReport& report) {
+  std::size_t width = std::string_view("client").size();
+  for (const ClientEvaluation& row : report.scores.clients)
+    width = std::max(width, row.client.size());
+  std::string out = fmt::format("\n{:<{}}  {:>8}", "client", width, "examples");
+  for (const auto& [name, value] : report.scores.metrics) {
+    if (!name.ends_with("equal_mass") && !name.ends_with("equal_mass_marginal")) {
+      out += fmt::format("  {:>{}}", name, std::max<std::size_t>(10, name.size()));
+    }
+  }
+  out += '\n';
+  for (const ClientEvaluation& row : report.scores.clients) {
+    out += fmt::format("{:<{}}  {:>8}", row.client, width, row.examples);
+    for (const auto& [name, value] : row.metrics) {
+      if (name.ends_with("equal_mass") || name.ends_with("equal_mass_marginal")) continue;
+      out += fmt::format("  {:>{}}", cell(value), std::max<std::size_t>(10, name.size()));
+    }
+    out += '\n';
+  }
+  return out;
+}
+
+bool did_not_work(const SavedPosterior& saved) {
+  const std::filesystem::path log = saved.file.parent_path() / "log.jsonl";
+  std::error_code ignored;
+  return std::filesystem::exists(log, ignored) && often_refused(summary_of(read_log(log)));
+}
+
+struct Options {
+  std::string path, data, out;
+  std::optional<int> samples;
+  bool last_layer = false, per_client = false, json = false;
+};
+
+void evaluate(const Options& options) {
+  const EvaluateReport report =
+      evaluate_run(options.path, data_folder(options.data), {options.samples, options.last_layer});
+  for (const std::string& note : report.notes) fmt::print(stderr, "{}\n", note);
+  const Json json = evaluation_json(report);
+  fmt::print("{}", options.json ? json.dump() + "\n" : evaluation_text(report, options.per_client));
+  std::error_code ignored;
+  const bool is_run = std::filesystem::is_directory(options.path, ignored);
+  if (options.out.empty() && !is_run) return;
+  const std::filesystem::path out = options.out.empty()
+                                        ? std::filesystem::path(options.path) / "evaluation.json"
+                                        : std::filesystem::path(options.out);
+  write_evaluation(out, json);
+  fmt::print(stderr, "evaluation is in {}\n", out.string());
+}
+
+}  // namespace
+
+EvaluateReport evaluate_run(const std::filesystem::path& run_or_checkpoint,
+                            const std::filesystem::path& data_folder, const EvaluateDraws& draws) {
+  const SavedPosterior saved = read_posterior(run_or_checkpoint);
+  if (saved.recipe.data.name == "toy") {
+    throw InputError("evaluate: data must have held-out examples, but toy has Gaussians alone");
+  }
+  const auto data = open_task_data(saved.recipe, data_folder);
+  check_features(saved, data->info());
+  const auto model = model_of(saved, data->info());
+  const int samples = draws_to_average(saved, draws.samples);
+  const bool marginal = saved.posterior && samples > 0;
+  std::optional<DrawSettings> settings;
+  if (marginal) {
+    settings = {.seed = saved.recipe.seed,
+                .round = saved.state.round,
+                .samples = samples,
+                .last_layer = draws.last_layer};
+  }
+  EvaluateReport report{.data = data->info().name,
+                        .algorithm = saved.algorithm,
+                        .round = saved.state.round,
+                        .samples = marginal ? samples : 0,
+                        .last_layer = draws.last_layer,
+                        .scores = evaluate_posterior(*data, *model, saved.state, settings)};
+  if (const std::string note = unfinished(saved); !note.empty()) {
+    report.notes.push_back(note);
+    return report;
+  }
+  if (!saved.posterior && samples > 0) {
+    report.notes.push_back(fmt::format(
+        "{} has no posterior to draw from: scores are those of its estimate", saved.algorithm));
+  }
+  if (did_not_work(saved)) return report;
+  const std::string doubt =
+      noise_doubt(report.scores.metrics, saved.recipe.model.noise, held_out_numbers(*data, 0));
+  if (!doubt.empty()) report.notes.push_back(doubt);
+  return report;
+}
+
+std::string evaluation_text(const EvaluateReport& report, bool per_client) {
+  std::string out = fmt::format("{}, {} after {} rounds: {} held-out examples of {} clients\n",
+                                report.data, report.algorithm, report.round, report.scores.examples,
+                                report.scores.clients.size());
+  if (report.samples > 0) {
+    out += fmt::format("marginal: mean prediction of {} draws of {}\n", report.samples,
+                       report.last_layer ? "the last layer's weights" : "all weights");
+  }
+  out += fmt::format("\n{:<16}{:>10}{:>10}\n", "", "point", report.samples > 0 ? "marginal" : "");
+  for (const auto& [key, value] : report.scores.metrics) {
+    const std::string name =
+        key.substr(0, key.size() - (key.ends_with(kMarginal) ? kMarginal.size() : 0));
+    const std::optional<double> point = find(report.scores.metrics, name);
+    if (point && key != name) continue;  // beside the point's
+    out += fmt::format("{:<16}{}", name, cell(point));
+    if (report.samples > 0) {
+      out += cell(find(report.scores.metrics, name + std::string(kMarginal)));
+    }
+    out += '\n';
+  }
+  return per_client ? out + client_table(report) : out;
+}
+
+Json evaluation_json(const EvaluateReport& report) {
+  Json clients = Json::array();
+  for (const ClientEvaluation& row : report.scores.clients) {
+    clients.push_back(
+        {{"client", row.client}, {"examples", row.examples}, {"metrics", json_of(row.metrics)}});
+  }
+  Json json{{"data", report.data},
+            {"algorithm", report.algorithm},
+            {"samples", report.samples},
+            {"layers", report.last_layer ? "last" : "all"},
+            {"examples", report.scores.examples},
+            {"metrics", json_of(report.scores.metrics)}};
+  json.update(evaluation_json(report.round, {report.scores.point, report.scores.marginal}));
+  json["per_client"] = std::move(clients);
+  return json;
+}
+
+void add_evaluate_command(CLI::App& app, int&) {
+  auto options = std::make_shared<Options>();  // shared: the callback outlives this function
+  CLI::App* command = app.add_subcommand(
+      "evaluate", "a posterior's scores on held-out examples, at its mean and averaged over draws");
+  command->add_option("run", options->path, "run directory or checkpoint")->required();
+  command->add_option("--data", options->data, "folder with data sets; default $FEDEP_DATA");
+  command
+      ->add_option("--samples", options->samples,
+                   "draws to average, 0: the mean alone; default evaluate.samples, or 10")
+      ->check(whole_number(0, 100000));
+  command->add_flag("--last-layer", options->last_layer,
+                    "draw the last layer's weights only, all others at their mean");
+  command->add_flag("--per-client", options->per_client, "print a line for every client too");
+  command->add_flag("--json", options->json, "one line of JSON in place of the table");
+  command->add_option("--out", options->out,
+                      "where the JSON is kept; default RUN/evaluation.json for a run");
+  command->callback([options] { evaluate(*options); });
+}
+
+}  // namespace fedep

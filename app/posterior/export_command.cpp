@@ -1,0 +1,104 @@
+#include "app/posterior/export_command.h"
+
+#include <cstdio>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "app/posterior/saved_posterior.h"
+#include "fedep/message/error.h"
+#include "fedep/message/nearest.h"
+#include "fedep/model/torchscript.h"
+#include "fedep/round/safetensors.h"
+
+namespace fedep {
+namespace {
+
+namespace fs = std::filesystem;
+
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) throw RunError(fmt::format("{}: cannot make: {}", folder.string(), error.message()));
+}
+
+fs::path write_weights(const SavedPosterior& saved, const HostVector<float>& values,
+                       const std::string& what, const fs::path& folder) {
+  std::vector<TensorView> tensors;
+  std::size_t begin = 0;
+  for (const TensorShape& tensor : saved.layout) {
+    tensors.push_back({tensor.name, tensor.shape, values.span().subspan(begin, tensor.size())});
+    begin += tensor.size();
+  }
+  const fs::path path = folder / (what + ".safetensors");
+  write_safetensors(path, tensors,
+                    {{"format", "fedep." + what},
+                     {"algorithm", saved.algorithm},
+                     {"model", saved.recipe.model.name},
+                     {"data", saved.recipe.data.name},
+                     {"round", fmt::format("{}", saved.state.round)}});
+  return path;
+}
+
+struct Options {
+  std::string path, out, format = "safetensors";
+};
+
+void run_export(const Options& options) {
+  if (options.format == "torchscript") {
+    fmt::print("{}\n", export_module(options.path, options.out).string());
+    return;
+  }
+  if (options.format != "safetensors") {
+    const std::vector<std::string_view> known{"safetensors", "torchscript"};
+    throw InputError(unknown_name("format", options.format, known));
+  }
+  const std::vector<fs::path> written = export_safetensors(options.path, options.out);
+  for (const fs::path& path : written) fmt::print("{}\n", path.string());
+  if (written.size() == 1) {
+    fmt::print(stderr, "the algorithm estimates no uncertainty, so there is no std.safetensors\n");
+  }
+}
+
+}  // namespace
+
+std::vector<fs::path> export_safetensors(const fs::path& run_or_checkpoint,
+                                         const fs::path& folder) {
+  const SavedPosterior saved = read_posterior(run_or_checkpoint);
+  make_folder(folder);
+  std::vector<fs::path> written{write_weights(saved, point_estimate(saved.state), "mean", folder)};
+  if (saved.posterior) {
+    written.push_back(write_weights(saved, sqrt(variance(saved.state.global)), "std", folder));
+  }
+  return written;
+}
+
+fs::path export_module(const fs::path& run_or_checkpoint, const fs::path& folder) {
+  const SavedPosterior saved = read_posterior(run_or_checkpoint);
+#ifdef FEDEP_WITH_TORCH
+  make_folder(folder);
+  const fs::path path = folder / "model.pt";
+  const HostVector<float> theta = point_estimate(saved.state);
+  save_torchscript(saved.recipe.model, saved.layout, theta.span(), path);
+  return path;
+#else
+  (void)folder;
+  throw InputError("export: format torchscript needs a build with FEDEP_WITH_TORCH=ON");
+#endif
+}
+
+void add_export_command(CLI::App& app, int&) {
+  auto options = std::make_shared<Options>();  // shared: the callback outlives this function
+  CLI::App* command =
+      app.add_subcommand("export", "a posterior's mean and standard deviations for other programs");
+  command->add_option("run", options->path, "run directory or checkpoint")->required();
+  command->add_option("--out", options->out, "folder for the files")->required();
+  command->add_option("--format", options->format, "safetensors or torchscript");
+  command->callback([options] { run_export(*options); });
+}
+
+}  // namespace fedep

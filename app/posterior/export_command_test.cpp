@@ -1,0 +1,50 @@
+#include "app/posterior/export_command.h"
+
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "app/posterior/saved_posterior.h"
+#include "app/test_run.h"
+#include "fedep/message/error.h"
+#include "fedep/round/safetensors.h"
+
+namespace fedep {
+namespace {
+
+TEST(Export, WritesMeansAndStandardDeviationsInTheModelsShapes) {
+  const TestRun run;
+  const auto written = export_safetensors(run.path(), run.folder().path() / "out");
+  ASSERT_EQ(written.size(), 2u);
+  const SafetensorsFile means = read_safetensors(written[0]), stds = read_safetensors(written[1]);
+  const SavedPosterior saved = read_posterior(run.path());
+  const HostVector<float> mean = point_estimate(saved.state);
+  const HostVector<float> lambda = saved.state.global.lambda_full();
+  EXPECT_EQ(means.tensor("weight").shape, (std::vector<std::int64_t>{3, 1}));
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(means.get<float>("weight")[i], mean[i]);
+    EXPECT_NEAR(stds.get<float>("weight")[i], 1 / std::sqrt(lambda[i]), 1e-6f);
+  }
+  EXPECT_EQ(means.get<float>("bias")[0], mean[3]);
+  EXPECT_EQ(means.metadata.at("algorithm"), "fed_ep");
+}
+
+TEST(Export, APointEstimateHasNoStandardDeviations) {
+  const TestRun run(kFedAvg);
+  EXPECT_EQ(export_safetensors(run.checkpoint(), run.folder().path() / "out").size(), 1u);
+}
+
+TEST(Export, AModuleNeedsTorchAndSaysSo) {
+  const TestRun run;
+  const auto out = run.folder().path() / "out";
+#ifdef FEDEP_WITH_TORCH
+  EXPECT_TRUE(std::filesystem::exists(export_module(run.path(), out)));
+#else
+  EXPECT_THAT(message_of<InputError>([&] { export_module(run.path(), out); }),
+              testing::HasSubstr("FEDEP_WITH_TORCH=ON"));
+#endif
+}
+
+}  // namespace
+}  // namespace fedep

@@ -1,0 +1,171 @@
+#include "app/posterior/saved_posterior.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "app/run/run_recipe.h"
+#include "fedep/algorithm/algorithm.h"
+#include "fedep/config/read_recipe.h"
+#include "fedep/data/table/table_features.h"
+#include "fedep/message/error.h"
+#include "fedep/model/registry.h"
+#include "fedep/round/checkpoint.h"
+#include "fedep/round/durable_file.h"
+#include "fedep/round/safetensors.h"
+
+namespace fedep {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void refuse_folder(const fs::path& folder) {
+  std::error_code ignored;
+  if (!fs::exists(folder / "recipe.toml", ignored)) {
+    throw InputError(fmt::format(
+        "{}: must be a run directory or a checkpoint, but has neither recipe.toml nor checkpoints",
+        folder.string()));
+  }
+  throw InputError(fmt::format(
+      "{}: run must have a checkpoint, but has none: it has not come to its first yet, or was "
+      "stopped before; fedep run --resume goes on",
+      folder.string()));
+}
+
+Layout layout_in(const SafetensorsFile& file) {
+  constexpr std::string_view kEta = "eta.";
+  Layout layout;
+  for (const Tensor& tensor : file.tensors) {
+    if (!tensor.name.starts_with(kEta)) continue;
+    layout.push_back({tensor.name.substr(kEta.size()), tensor.shape});
+  }
+  return layout;
+}
+
+Recipe recipe_in(const SafetensorsFile& file) {
+  const auto found = file.metadata.find("recipe");
+  if (found == file.metadata.end() || file.metadata.count("sites") == 0) {
+    throw InputError(fmt::format(
+        "{}: must be a checkpoint of fedep, but is another safetensors file", file.origin));
+  }
+  return parse_recipe(found->second, file.origin);
+}
+
+SavedPosterior read_saved(const fs::path& path) {
+  SavedPosterior out;
+  out.file = path;
+  {
+    const SafetensorsFile file = read_safetensors(path);
+    out.recipe = recipe_in(file);
+    out.layout = layout_in(file);
+  }
+  out.state = read_checkpoint(path, out.layout).state;
+  const auto phase = std::size_t(std::max<std::int64_t>(out.state.phase, 0));
+  if (phase >= out.recipe.phases.size()) {
+    throw InputError(fmt::format("{}: phase must be one of the recipe's {}, but is {}",
+                                 path.string(), out.recipe.phases.size(), phase));
+  }
+  out.algorithm = out.recipe.phases[phase].algorithm;
+  out.posterior = !find_algorithm(out.algorithm).point_estimate && is_proper(out.state.global);
+  return out;
+}
+
+std::string shape_text(const TensorShape& tensor) {
+  return fmt::format("{} [{}]", tensor.name, fmt::join(tensor.shape, ", "));
+}
+
+}  // namespace
+
+fs::path checkpoint_of(const fs::path& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) {
+    throw InputError(fmt::format("{}: must be a run directory or a checkpoint, but is not there",
+                                 path.string()));
+  }
+  if (!fs::is_directory(path, error)) return path;
+  constexpr std::string_view kPrefix = "checkpoint-";
+  std::int64_t latest = -1;
+  fs::path out;
+  for (const auto& entry : fs::directory_iterator(path)) {
+    const std::string name = entry.path().stem().string();
+    if (!name.starts_with(kPrefix) || entry.path().extension() != ".safetensors") continue;
+    std::int64_t round = -1;
+    std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), round);
+    if (round > latest) {
+      latest = round;
+      out = entry.path();
+    }
+  }
+  if (latest < 0) refuse_folder(path);
+  return out;
+}
+
+SavedPosterior read_posterior(const fs::path& run_or_checkpoint) {
+  for (int tries = 1;; ++tries) {
+    const fs::path file = checkpoint_of(run_or_checkpoint);
+    try {
+      return read_saved(file);
+    } catch (const InputError&) {
+      // A run that goes on may have replaced it by its next one meanwhile.
+      std::error_code ignored;
+      if (fs::exists(file, ignored) || file == run_or_checkpoint || tries == 3) throw;
+    }
+  }
+}
+
+std::unique_ptr<Model> model_of(const SavedPosterior& saved, const DatasetInfo& data) {
+  std::unique_ptr<Model> model = make_model(saved.recipe.model, data);
+  const Layout& made = model->layout();
+  if (made.size() != saved.layout.size()) {
+    throw InputError(fmt::format(
+        "{}: checkpoint must be of this model, which has {} tensors, but has {}: it is of another "
+        "model",
+        saved.file.string(), made.size(), saved.layout.size()));
+  }
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    if (made[i] == saved.layout[i]) continue;
+    throw InputError(fmt::format(
+        "{}: checkpoint must be of this model, which has {} on data {}, but has {}: it is of "
+        "another model or of other data",
+        saved.file.string(), shape_text(made[i]), data.name, shape_text(saved.layout[i])));
+  }
+  return model;
+}
+
+std::shared_ptr<const TableFeatures> kept_features(const SavedPosterior& saved) {
+  const std::filesystem::path kept = saved.file.parent_path() / "features.json";
+  std::error_code ignored;
+  if (!std::filesystem::exists(kept, ignored)) return nullptr;
+  const std::vector<std::byte> bytes = read_file(kept);
+  return std::make_shared<const TableFeatures>(parse_table_features(
+      {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, kept.string()));
+}
+
+void check_features(const SavedPosterior& saved, const DatasetInfo& data) {
+  const std::shared_ptr<const TableFeatures> kept = kept_features(saved);
+  if (kept == nullptr || data.table == nullptr || prepare_alike(*kept, *data.table)) return;
+  throw InputError(
+      fmt::format("{}: data must be those of the run, but their columns, categories, means or "
+                  "deviations differ from its features.json",
+                  saved.file.parent_path().string()));
+}
+
+int draws_to_average(const SavedPosterior& saved, std::optional<int> asked) {
+  constexpr int kDraws = 10;
+  const int in_recipe = saved.recipe.evaluate.samples;
+  return asked.value_or(in_recipe > 0 ? in_recipe : kDraws);
+}
+
+std::string unfinished(const SavedPosterior& saved) {
+  const std::int64_t rounds = rounds_of(saved.recipe);
+  if (saved.state.round >= rounds) return "";
+  return fmt::format("{}: the run is not over: this is round {} of {}", saved.file.string(),
+                     saved.state.round, rounds);
+}
+
+}  // namespace fedep

@@ -1,0 +1,91 @@
+#include "app/reproduce/compare_command.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "fedep/message/check.h"
+#include "fedep/round/run_log.h"
+
+namespace fedep {
+namespace {
+
+struct Summary {
+  std::string name;
+  std::string algorithm;  // of the last round
+  std::int64_t rounds = 0;
+  double seconds = 0;
+  double megabytes_up = 0;
+  std::vector<std::pair<std::string, double>> scores;  // of the last round that was scored
+};
+
+std::vector<std::pair<std::string, double>> scores_of(const Json& line) {
+  std::vector<std::pair<std::string, double>> scores;
+  for (const auto& [name, value] : line.items()) {
+    const bool score = is_score(name) && name != "train_loss";
+    if (score && value.is_number()) scores.emplace_back(name, value.get<double>());
+  }
+  return scores;
+}
+
+Summary summarise(const std::filesystem::path& run) {
+  Summary summary;
+  summary.name = run.filename().empty() ? run.parent_path().filename() : run.filename();
+  for (const Json& line : read_log(run / "log.jsonl")) {
+    if (line.value("kind", "") != "round") continue;
+    ++summary.rounds;
+    summary.algorithm = line.value("phase", "");
+    summary.seconds += line.value("seconds", 0.0);
+    summary.megabytes_up += line.value("bytes_up", 0.0) / 1e6;
+    if (auto scores = scores_of(line); !scores.empty()) summary.scores = std::move(scores);
+  }
+  if (summary.rounds == 0) {
+    throw InputError(fmt::format("{}: run must have played a round, but has not", run.string()));
+  }
+  return summary;
+}
+
+void compare(const std::vector<std::string>& runs) {
+  std::vector<Summary> summaries;
+  std::vector<std::string> columns;  // every score that some run has, in the order they appear
+  for (const std::string& run : runs) {
+    summaries.push_back(summarise(run));
+    for (const auto& [name, value] : summaries.back().scores) {
+      if (std::find(columns.begin(), columns.end(), name) == columns.end()) columns.push_back(name);
+    }
+  }
+  fmt::print("{:<20} {:<10} {:>6} {:>8} {:>8}", "run", "algorithm", "rounds", "seconds", "MB up");
+  for (const std::string& column : columns)
+    fmt::print(" {:>{}}", column, std::max<std::size_t>(8, column.size()));
+  fmt::print("\n");
+  for (const Summary& summary : summaries) {
+    fmt::print("{:<20} {:<10} {:>6} {:>8.1f} {:>8.2f}", summary.name, summary.algorithm,
+               summary.rounds, summary.seconds, summary.megabytes_up);
+    for (const std::string& column : columns) {
+      const auto found = std::find_if(summary.scores.begin(), summary.scores.end(),
+                                      [&](const auto& score) { return score.first == column; });
+      const std::size_t width = std::max<std::size_t>(8, column.size());
+      if (found == summary.scores.end()) {
+        fmt::print(" {:>{}}", "-", width);
+      } else {
+        fmt::print(" {:>{}.4f}", found->second, width);
+      }
+    }
+    fmt::print("\n");
+  }
+}
+
+}  // namespace
+
+void add_compare_command(CLI::App& app, int&) {
+  auto runs = std::make_shared<std::vector<std::string>>();
+  CLI::App* command = app.add_subcommand("compare", "the last scores of several runs side by side");
+  command->add_option("runs", *runs, "run directories")->required();
+  command->callback([runs] { compare(*runs); });
+}
+
+}  // namespace fedep

@@ -1,0 +1,287 @@
+#include "app/reproduce/reproduce_command.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "app/reproduce/comparison.h"
+#include "app/run/interrupt.h"
+#include "app/reproduce/paper_tables.h"
+#include "app/report/report_command.h"
+#include "app/reproduce/reproduce_check.h"
+#include "app/reproduce/reproduce_plan.h"
+#include "app/reproduce/result_curve.h"
+#include "app/reproduce/results.h"
+#include "app/run/run_recipe.h"
+#include "app/reproduce/table_metrics.h"
+#include "app/version.h"
+#include "app/whole_number.h"
+#include "fedep/config/read_recipe.h"
+#include "fedep/message/error.h"
+#include "fedep/page/run_record.h"
+#include "fedep/round/durable_file.h"
+
+namespace fedep {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ReproduceOptions {
+  PlanOptions plan;
+  std::string device = "cpu";
+  std::string precision = "tf32";
+  std::size_t threads = 1;
+  std::string data;
+  std::string results;
+  std::string readme;
+  std::string report;
+  std::string burn_in;  // empty: beside the runs
+  bool no_shared_burn_in = false;
+};
+
+bool is_begun(const Plan& plan) { return fs::exists(plan.out / "recipe.toml"); }
+
+bool is_finished(const Plan& plan) {
+  if (!is_begun(plan) || !fs::exists(plan.out / "log.jsonl")) return false;
+  if (!(read_recipe(plan.out / "recipe.toml") == plan.recipe)) return false;
+  const RunSummary summary = summary_of(read_log(plan.out / "log.jsonl"));
+  return summary.finished && summary.rounds == rounds_of(plan.recipe);
+}
+
+// Tables share it too, where their runs are not put elsewhere.
+fs::path burn_in_folder(const ReproduceOptions& options) {
+  if (options.no_shared_burn_in) return {};
+  if (!options.burn_in.empty()) return options.burn_in;
+  return (options.plan.out.empty() ? fs::path("run") : fs::path(options.plan.out)) / "burn-in";
+}
+
+RunRecipeOptions run_options(const ReproduceOptions& options, const Plan& plan) {
+  return {.out = plan.out,
+          .data = data_folder(options.data),
+          .threads = options.threads,
+          .resume = is_begun(plan),
+          .device = options.device,
+          .precision = options.precision,
+          .burn_in = burn_in_folder(options),
+          .keep_after = plan.keep_after};
+}
+
+Result result_of(const ReproduceOptions& options, const Plan& plan, bool played_now) {
+  const fs::path path = plan.out / "log.jsonl";
+  const std::vector<Json> log = read_log(path);
+  const RunSummary summary = summary_of(log);
+  const PaperTable* table = find_paper_table(options.plan.table);
+  return {.table = options.plan.table,
+          .row = plan.row,
+          .seed = plan.recipe.seed,
+          .rounds = summary.rounds,
+          .metrics = table != nullptr ? table_metrics(*table, log, plan.recipe.evaluate.every)
+                                      : last_metrics(log),
+          .seconds = summary.seconds,
+          .refused_rounds = summary.refused_rounds,
+          .device = played_now ? device_text(run_options(options, plan)) : summary.device,
+          .date = date_of(path),  // when the run ended
+          .version = played_now ? version_text() : summary.version,
+          .curve = curve_of_run(log, plan.recipe, curve_scores(options.plan.table, log))};
+}
+
+fs::path results_file(const ReproduceOptions& options) {
+  return options.results.empty() ? fs::path(options.plan.recipes) / "results.jsonl"
+                                 : fs::path(options.results);
+}
+
+// Where a run went on with another evaluate.every.
+void tell_uneven_scores(const Plan& plan) {
+  const int every = plan.recipe.evaluate.every;
+  const fs::path path = plan.out / "log.jsonl";
+  if (every <= 0 || is_scored_every(read_log(path), every)) return;
+  fmt::print(
+      stderr,
+      "{}: not every round that evaluate.every = {} names is scored, so there are no running "
+      "means and no rounds to a threshold\n",
+      path.string(), every);
+}
+
+// The paper's rows have runs of full length.
+bool adds_result(const ReproduceOptions& options, const Plan& plan) {
+  return !plan.shortened || !options.results.empty();
+}
+
+void keep(const ReproduceOptions& options, const Plan& plan, const Result& result,
+          bool played_now) {
+  const fs::path file = results_file(options);
+  if (!adds_result(options, plan)) {
+    fmt::print(stderr, "only {} rounds: not added to {}; --results FILE adds it to FILE\n",
+               result.rounds, file.string());
+    return;
+  }
+  // A run that was over before may have been killed just before its line was written.
+  if (played_now) return append_result(file, result);
+  append_result_if_missing(file, result);
+}
+
+// A run that was killed right after its log's last line. Its row is whole without this file, which
+// only the page reads.
+void restore_evaluation_of(const ReproduceOptions& options, const Plan& plan) {
+  if (!lacks_evaluation(plan.out)) return;
+  const std::string file = (plan.out / "evaluation.json").string();
+  try {
+    restore_evaluation(plan.recipe, run_options(options, plan));
+    fmt::print(stderr, "{} was missing, and is written from the last checkpoint\n", file);
+  } catch (const InputError& error) {
+    fmt::print(stderr, "{} is missing and cannot be written: {}\n", file, error.what());
+  }
+}
+
+// Table 5's runs are Table 2's, and rows of both; a run of Table 2 that stands in for a row of Table
+// 8 is that row.
+RowName row_on_page(const ReproduceOptions& options, const Plan& plan) {
+  const PaperTable* table = find_paper_table(options.plan.table);
+  const bool is_read_off = table != nullptr && table->runs_of == plan.recipe.table;
+  return {is_read_off ? plan.recipe.table : options.plan.table, plan.row};
+}
+
+void check_before_work(const ReproduceOptions& options, const std::vector<Plan>& plans) {
+  ReproduceInputs inputs{.table = options.plan.table,
+                         .report = options.report,
+                         .readme = options.readme,
+                         .data = data_folder(options.data),
+                         .device = options.device};
+  std::vector<Plan> unfinished;
+  for (const Plan& plan : plans) {
+    if (!is_finished(plan)) unfinished.push_back(plan);
+    if (adds_result(options, plan)) inputs.results = results_file(options);
+  }
+  if (inputs.results.empty()) read_results(results_file(options));  // as a page and a README do
+  check_reproduce(unfinished, inputs);
+}
+
+// Exit code 130 after Ctrl-C; what was finished until then is kept.
+int run_plans(const ReproduceOptions& options) {
+  check_device(options.device, options.precision);
+  const std::vector<Plan> plans = plan_of(options.plan);
+  check_before_work(options, plans);
+  std::vector<Result> results;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const Plan& plan = plans[i];
+    const bool finished = is_finished(plan);
+    bool played = false;  // a round of it; other settings of scores and checkpoints need none
+    fmt::print(stderr, "[{}/{}] {} {}, seed {}, {} rounds: {}\n", i + 1, plans.size(),
+               options.plan.table, plan.row, plan.recipe.seed, rounds_of(plan.recipe),
+               finished ? "finished already" : plan.out.string());
+    if (finished) {
+      restore_evaluation_of(options, plan);
+    } else {
+      if (interrupt_requested()) return 130;  // in the last round of the run before
+      const RunResult run = run_recipe(plan.recipe, run_options(options, plan));
+      if (run.end == RunEnd::interrupted) {
+        fmt::print(stderr, "{}\n", stop_text(run, "the same command goes on"));
+        return 130;
+      }
+      played = run.played > 0;
+    }
+    tell_uneven_scores(plan);
+    results.push_back(result_of(options, plan, played));
+    keep(options, plan, results.back(), played);
+  }
+  fmt::print("{}", comparison(options.plan.table, results, true));
+  if (!options.report.empty()) {
+    ReportRequest request{.runs = {}, .out = options.report};
+    for (const Plan& plan : plans) {
+      request.runs.push_back(plan.out);
+      request.rows.push_back(row_on_page(options, plan));
+    }
+    if (fs::exists(results_file(options))) request.results = results_file(options);
+    write_report(request);
+  }
+  return 0;
+}
+
+std::string text_of(const fs::path& path) {
+  const std::vector<std::byte> bytes = read_file(path);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+void write_readme(const ReproduceOptions& options) {
+  const std::vector<Result> results = read_results(results_file(options));
+  const std::vector<std::string> tables = tables_of(results);
+  std::string text = "# Results\n";
+  if (fs::exists(options.readme)) {
+    text = text_of(options.readme);
+  } else {
+    for (const std::string& name : tables) {
+      text += fmt::format("\n## {0}\n\n<!-- {0} -->\n<!-- end -->\n", name);
+    }
+  }
+  for (const std::string& name : tables) {
+    if (text.find(fmt::format("<!-- {} -->", name)) == text.npos) {
+      fmt::print(stderr, "{} has no place <!-- {} --> for the results of that table\n",
+                 options.readme, name);
+    }
+  }
+  text = with_tables(text, results, options.readme);
+  replace_file(options.readme, std::as_bytes(std::span(text)));
+}
+
+int reproduce(const ReproduceOptions& options) {
+  if (options.plan.table.empty() && options.readme.empty()) {
+    throw InputError("reproduce: a table such as table2 must be named, but none is");
+  }
+  int exit_code = 0;
+  if (!options.plan.table.empty()) exit_code = run_plans(options);
+  if (exit_code == 0 && !options.readme.empty()) write_readme(options);
+  return exit_code;
+}
+
+}  // namespace
+
+void add_reproduce_command(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<ReproduceOptions>();
+  CLI::App* command = app.add_subcommand(
+      "reproduce", "run a table of the paper and print paper | ours | difference");
+  command->add_option("table", options->plan.table,
+                      "table2, figure4, …: recipes whose `table` it is");
+  command->add_option("--rows", options->plan.rows, "only these rows, separated by commas")
+      ->delimiter(',');
+  command
+      ->add_option("--seeds", options->plan.seeds, "separated by commas; default each recipe's own")
+      ->delimiter(',')
+      ->check(whole_number(0));
+  command
+      ->add_option("--rounds", options->plan.rounds, "only the first so many rounds, for a trial")
+      ->check(whole_number(1));
+  command->add_option("--device", options->device, "where clients run: cpu or cuda");
+  command->add_option("--precision", options->precision,
+                      "products on a GPU: tf32, or float32 for agreement with the CPU");
+  command->add_option("--threads", options->threads, "clients in parallel")
+      ->check(whole_number(1, 1024));
+  command->add_option("--data", options->data, "folder with data sets; default $FEDEP_DATA");
+  command->add_option("--recipes", options->plan.recipes, "folder with recipes; default recipe");
+  command->add_option("--out", options->plan.out,
+                      "folder of the run directories; default run/<table>");
+  command->add_option("--burn-in", options->burn_in,
+                      "folder of the burn-in rounds that rows share; default burn-in in --out's "
+                      "folder, or run/burn-in");
+  command->add_flag("--no-shared-burn-in", options->no_shared_burn_in,
+                    "every row plays all of its rounds itself");
+  command->add_option("--results", options->results,
+                      "file that finished runs are added to; default results.jsonl beside the "
+                      "recipes, for runs of full length");
+  command->add_option("--readme", options->readme,
+                      "write the results' tables into this file, between <!-- table2 --> and "
+                      "<!-- end -->");
+  command->add_option("--report", options->report,
+                      "write a page of these runs, and of all results, to this file");
+  command->callback([options, &exit_code] { exit_code = reproduce(*options); });
+}
+
+}  // namespace fedep

@@ -1,0 +1,52 @@
+#include "app/run/memory_warning.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "fedep/optim/optimizer.h"
+
+namespace fedep {
+namespace {
+
+std::uint64_t bytes_per_client(const Phase& phase, std::size_t weights) {
+  const std::uint64_t numbers = phase.family == Family::isotropic ? weights + 1 : 2 * weights;
+  const OptimizerSettings& optimizer = phase.factor_optimizer;
+  const std::size_t slots = find_optimizer(optimizer.name).slots(optimizer).size();
+  return sizeof(float) * numbers * (1 + slots);
+}
+
+}  // namespace
+
+std::uint64_t factor_bytes(const Recipe& recipe, std::span<const Phase> phases, std::size_t clients,
+                           std::size_t weights) {
+  std::uint64_t most = 0;
+  if (recipe.checkpoint.sites == SiteMemory::disk) return most;
+  for (const Phase& phase : phases) {
+    if (!phase.stateful()) continue;
+    const std::uint64_t asked = std::uint64_t(phase.rounds) * phase.clients_per_round;
+    most =
+        std::max(most, std::min<std::uint64_t>(asked, clients) * bytes_per_client(phase, weights));
+  }
+  return most;
+}
+
+std::optional<std::uint64_t> available_memory(const std::filesystem::path& meminfo) {
+  std::ifstream file(meminfo);
+  std::string key;
+  for (std::uint64_t kib = 0; file >> key >> kib; file.ignore(1000, '\n')) {
+    if (key == "MemAvailable:") return kib * 1024;
+  }
+  return std::nullopt;
+}
+
+std::string memory_warning(std::uint64_t factors, std::optional<std::uint64_t> available) {
+  if (!available || factors <= *available) return {};
+  return fmt::format(
+      "clients' factors will take {:.1f} GB of this machine's memory, of which {:.1f} GB are "
+      "available; checkpoint.sites = \"disk\" keeps them in files",
+      double(factors) / 1e9, double(*available) / 1e9);
+}
+
+}  // namespace fedep

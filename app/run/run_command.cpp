@@ -1,0 +1,126 @@
+#include "app/run/run_command.h"
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "app/run/run_recipe.h"
+#include "app/run/watch_server.h"
+#include "app/whole_number.h"
+#include "fedep/config/read_recipe.h"
+#include "fedep/config/write_recipe.h"
+
+namespace fedep {
+namespace {
+
+struct RunOptions {
+  std::string recipe;
+  std::string out;
+  std::string data;
+  std::string device = "cpu";
+  std::string precision = "tf32";
+  std::size_t threads = 1;
+  std::optional<std::int64_t> rounds;
+  std::optional<std::uint64_t> seed;
+  std::vector<std::string> overrides;
+  bool resume = false;
+  std::optional<int> watch;  // port
+};
+
+void add_recipe_options(CLI::App& command, RunOptions& options) {
+  command.add_option("recipe", options.recipe, "recipe file (TOML)")->required();
+  command.add_option("--data", options.data, "folder with data sets; default $FEDEP_DATA");
+  command.add_option("--rounds", options.rounds, "stop after so many rounds")
+      ->check(whole_number(1));
+  command.add_option("--seed", options.seed, "seed instead of the recipe's")
+      ->check(whole_number(0));
+  command.add_option("--set", options.overrides, "section.key=value instead of the recipe's")
+      ->take_all();
+}
+
+Recipe recipe_of(const RunOptions& options) {
+  std::vector<std::string> overrides = options.overrides;
+  if (options.seed) overrides.push_back(fmt::format("seed={}", *options.seed));
+  const Recipe recipe = read_recipe(options.recipe, overrides);
+  return options.rounds ? shortened(recipe, *options.rounds) : recipe;
+}
+
+std::filesystem::path default_out(const RunOptions& options) {
+  return std::filesystem::path("run") / std::filesystem::path(options.recipe).stem();
+}
+
+int run(const RunOptions& options) {
+  check_device(options.device, options.precision);
+  const std::filesystem::path out =
+      options.out.empty() ? default_out(options) : std::filesystem::path(options.out);
+  std::optional<WatchServer> watch;
+  if (options.watch) {
+    watch.emplace(out, *options.watch);
+    fmt::print(stderr, "watch the run at {}\n", watch->url());
+  }
+  const RunResult result = run_recipe(recipe_of(options), {.out = out,
+                                                           .data = data_folder(options.data),
+                                                           .threads = options.threads,
+                                                           .resume = options.resume,
+                                                           .device = options.device,
+                                                           .precision = options.precision});
+  if (result.end == RunEnd::interrupted) {
+    fmt::print(stderr, "{}\n", stop_text(result, "go on with --resume"));
+    return 130;
+  }
+  for (const auto& [name, value] : result.metrics) {
+    if (!std::isnan(value)) fmt::print("{} {:.6g}\n", name, value);
+  }
+  if (watch) watch->finish();
+  fmt::print(stderr, "run is in {}\n", out.string());
+  return 0;
+}
+
+int check(const RunOptions& options) {
+  const Recipe recipe = recipe_of(options);
+  const std::unique_ptr<Task> task = make_task(recipe, data_folder(options.data));
+  check_run(recipe, *task);
+  fmt::print("{}", to_toml(recipe));
+  warn_of_run(recipe, *task);
+  fmt::print(stderr, "{} clients, {} examples, {} weights: ready to run\n",
+             task->population().size(), task->population().examples(), size_of(task->layout()));
+  return 0;
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* command = app.add_subcommand("run", "play a recipe");
+  add_recipe_options(*command, *options);
+  command->add_option("--out", options->out, "run directory; default run/<recipe>");
+  command->add_option("--device", options->device, "where clients run: cpu or cuda");
+  command->add_option("--precision", options->precision,
+                      "products on a GPU: tf32, or float32 for agreement with the CPU");
+  command->add_option("--threads", options->threads, "clients in parallel")
+      ->check(whole_number(1, 1024));
+  command->add_flag("--resume", options->resume,
+                    "go on from the run directory's latest checkpoint");
+  command
+      ->add_option("--watch", options->watch,
+                   "show the run while it goes on, at this port of 127.0.0.1; 0: a free one")
+      ->type_name("PORT")
+      ->check(whole_number(0, 65535));
+  command->callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+void add_check_command(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* command = app.add_subcommand(
+      "check", "read and check all a run would, print every setting, run nothing");
+  add_recipe_options(*command, *options);
+  command->callback([options, &exit_code] { exit_code = check(*options); });
+}
+
+}  // namespace fedep

@@ -1,0 +1,147 @@
+#include "app/run/run_warnings.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "fedep/data/table/table_features.h"
+#include "fedep/message/nearest.h"
+#include "fedep/sim/chain/chain.h"
+#include "fedep/sim/prior_pull.h"
+
+namespace fedep {
+namespace {
+
+constexpr std::size_t kChunk = 500;  // held-out examples at a time
+
+bool anybody_makes_steps(const ClientSettings& client, bool pooled, const Population& population) {
+  for (std::size_t c = 0; c < population.size(); ++c) {
+    if (makes_steps(client, pooled, population[c].examples)) return true;
+  }
+  return false;
+}
+
+// Columns of a table that do not vary, the first of them by name.
+std::string constant_names(const DatasetInfo& info) {
+  constexpr std::size_t kMost = 8;
+  if (!info.table) return {};
+  return shown_list(constant_columns(*info.table).names, kMost);
+}
+
+// What a cooldown does that nobody can have meant, or nothing.
+std::string cooldown_problem(const Phase& phase) {
+  if (!phase.cooldown) return {};
+  const auto& [after, rounds, to] = *phase.cooldown;
+  if (after >= phase.rounds) {
+    return fmt::format("the cooldown begins after {} rounds, and the phase has {}", after,
+                       phase.rounds);
+  }
+  const std::int64_t steps = std::int64_t(after) + rounds - 1;  // rounds with a step
+  if (to > 0 || phase.rounds <= steps + 1) return {};
+  return fmt::format(
+      "the cooldown ends at 0, and nothing changes in the last {} of the phase's {} rounds",
+      phase.rounds - steps, phase.rounds);
+}
+
+}  // namespace
+
+std::vector<std::string> warnings_of(const Recipe& recipe, const std::vector<Phase>& phases,
+                                     const Task& task) {
+  std::vector<std::string> lines;
+  if (const Dataset* const data = task.data(); data != nullptr) {
+    const DatasetInfo& info = data->info();
+    if (info.skipped_records > 0) {
+      lines.push_back(
+          fmt::format("{} bad records were left out{}{}", info.skipped_records,
+                      info.first_skipped.empty() ? "" : "; the first: ", info.first_skipped));
+    }
+    if (const std::string names = constant_names(info); !names.empty()) {
+      lines.push_back(fmt::format(
+          "columns that have one value, or none, in all clients' training rows teach nothing and "
+          "are not read: {}",
+          names));
+    }
+    if (data->test_size() == 0) {
+      lines.emplace_back("no examples are held out (data.test_fraction), so there are no scores");
+    }
+    for (std::size_t i = 0; i < phases.size(); ++i) {
+      const Algorithm& algorithm = *phases[i].algorithm;
+      if (anybody_makes_steps(recipe.client, algorithm.pools_epochs, task.population())) continue;
+      lines.push_back(fmt::format(
+          "phase.{} ({}): no client has the {} examples of a batch (client.batch), so none makes a "
+          "step",
+          i, algorithm.name, recipe.client.batch));
+    }
+  }
+  for (std::size_t i = 0; i < phases.size(); ++i) {
+    const std::string what = cooldown_problem(phases[i]);
+    if (what.empty()) continue;
+    lines.push_back(fmt::format("phase.{} ({}): {}", i, phases[i].algorithm->name, what));
+  }
+  const double own =
+      task.data() != nullptr ? least_curvature(recipe.model, task.data()->info()) : 0;
+  for (const StrongPull& pull : strong_pulls(recipe, phases, task.population(), own)) {
+    lines.push_back(to_text(pull));
+  }
+  return lines;
+}
+
+HeldOutNumbers held_out_numbers(const Dataset& data, int scored) {
+  const std::size_t all = data.info().target == TargetKind::real ? data.test_size() : 0;
+  HeldOutNumbers out{scored > 0 ? std::min(all, std::size_t(scored)) : all, 0};
+  double mean = 0, squares = 0, count = 0;
+  Batch batch;
+  for (std::size_t begin = 0; begin < all; begin += kChunk) {
+    data.test_batch(begin, std::min(begin + kChunk, all), batch);
+    for (const float value : batch.reals) {
+      const double gap = double(value) - mean;
+      mean += gap / ++count;
+      squares += gap * (double(value) - mean);
+    }
+  }
+  if (count > 0) out.deviation = std::sqrt(squares / count);
+  return out;
+}
+
+std::string noise_doubt(const Metrics& scores, double noise, const HeldOutNumbers& outcomes) {
+  constexpr std::size_t kFewest = 10;  // examples that say anything
+  const auto score = [&](std::string_view name) {
+    const auto found = std::ranges::find(scores, name, &Metrics::value_type::first);
+    return found == scores.end() ? NAN : found->second;
+  };
+  const bool drawn = std::isfinite(score("spread_marginal"));
+  const double rmse = score(drawn ? "rmse_marginal" : "rmse");
+  if (!std::isfinite(rmse) || outcomes.examples < kFewest) return {};
+  // The log of an RMSE of n normal errors has a standard deviation of 1/√(2n).
+  const double sure = std::max(std::log(1.25), 2 / std::sqrt(2.0 * double(outcomes.examples)));
+  if (outcomes.deviation > 0 && std::log(rmse / outcomes.deviation) > sure) {
+    return fmt::format(
+        "the held-out RMSE is {:.3g}, and predicting the mean has {:.3g}: the run has not "
+        "converged, has diverged, or has too few examples for its weights",
+        rmse, outcomes.deviation);
+  }
+  const double spread = drawn ? score("spread_marginal") : 0;
+  const double fitting = std::sqrt(std::max(0.0, rmse * rmse - spread * spread));
+  const double off = std::log(drawn ? score("error_ratio_marginal") : rmse / noise);
+  const bool narrow = off > 0;
+  // Errors can be larger than predicted for other reasons than the noise.
+  const double of_noise = std::log(fitting / noise) * (narrow ? 1 : -1);
+  if (!(std::fabs(off) > sure && of_noise > std::log(1.25))) return {};
+  const std::string by =
+      fmt::format("{:.3g} times too {}", std::exp(std::fabs(off)), narrow ? "narrow" : "wide");
+  return fmt::format(
+      "the held-out RMSE is {:.3g} and model.noise {:.3g}: intervals are {} {}{}; once the run has "
+      "converged, and unless columns that go together are why, set model.noise near {:.3g}, and "
+      "with it what is in its unit, such as lr and "
+      "alpha (docs/own_model.md)",
+      rmse, noise,
+      drawn    ? "about"
+      : narrow ? "up to"
+               : "at least",
+      by, drawn || !narrow ? "" : " (with evaluate.samples the weights' own spread is told apart)",
+      fitting);
+}
+
+}  // namespace fedep

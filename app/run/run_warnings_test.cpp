@@ -1,0 +1,54 @@
+#include "app/run/run_warnings.h"
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "app/test_run.h"
+#include "fedep/config/read_recipe.h"
+#include "fedep/data/test_files.h"
+
+namespace fedep {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::vector<std::string> warnings_for(const Recipe& recipe, const std::string& table) {
+  const TemporaryFolder folder;
+  folder.write("wards.csv", table);
+  const std::unique_ptr<Task> task = make_task(recipe, folder.path());
+  const auto phases =
+      plan_phases(recipe, [&](std::string_view name) { return task->family_of(name); });
+  return warnings_of(recipe, phases, *task);
+}
+
+TEST(RunWarnings, NameColumnsThatDoNotVary) {
+  const Recipe recipe = parse_recipe(ward_recipe(kFedEp));
+  EXPECT_THAT(warnings_for(recipe, ward_table()), IsEmpty());
+  EXPECT_THAT(warnings_for(recipe, constant_table()),
+              ElementsAre(HasSubstr("are not read: year, \"weight, kg\"")));
+}
+
+TEST(RunWarnings, NameCooldownsThatNeverBeginOrStopThePhase) {
+  const auto of = [](int after, int rounds, double to) {
+    Recipe recipe = parse_recipe(ward_recipe(kFedEp));  // 6 rounds
+    recipe.phases[0].cooldown = {.after = after, .rounds = rounds, .to = to};
+    return warnings_for(recipe, ward_table());
+  };
+  EXPECT_THAT(of(4, 2, 0.01), IsEmpty());
+  EXPECT_THAT(of(5, 10, 0.01), IsEmpty());  // one round of it
+  EXPECT_THAT(
+      of(6, 2, 0.01),
+      ElementsAre("phase.0 (fed_ep): the cooldown begins after 6 rounds, and the phase has 6"));
+  EXPECT_THAT(of(1, 2, 0.01), IsEmpty());  // stays at a hundredth
+  EXPECT_THAT(of(4, 2, 0), IsEmpty());
+  EXPECT_THAT(of(1, 2, 0),
+              ElementsAre(HasSubstr("nothing changes in the last 4 of the phase's 6 rounds")));
+}
+
+}  // namespace
+}  // namespace fedep
