@@ -4,7 +4,7 @@
 #include <array>
 
 #include "bench/stopwatch.h"
-#include "fedep/model/loss.h"
+#include "fedep/model/layer/loss.h"
 #include "fedep/sim/sparse/row_store.h"
 
 namespace fedep {

@@ -10,7 +10,7 @@
 #include "fedep/data/memory_dataset.h"
 #include "fedep/inference/method.h"
 #include "fedep/model/linear.h"
-#include "fedep/model/loss.h"
+#include "fedep/model/layer/loss.h"
 #include "fedep/random/stream.h"
 #include "fedep/round/play_round.h"
 #include "fedep/sim/evaluation.h"

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "fedep/model/cnn.h"
-#include "fedep/model/convolution.h"
+#include "fedep/model/layer/convolution.h"
 #include "fedep/model/registry.h"
 
 namespace fedep {

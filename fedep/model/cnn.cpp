@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "fedep/model/blas.h"
-#include "fedep/model/elementwise.h"
+#include "fedep/model/layer/elementwise.h"
 #include "fedep/model/initial_weights.h"
-#include "fedep/model/pool.h"
+#include "fedep/model/layer/pool.h"
 
 namespace fedep {
 namespace {

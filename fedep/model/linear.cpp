@@ -4,9 +4,9 @@
 
 #include "fedep/message/check.h"
 #include "fedep/model/blas.h"
-#include "fedep/model/elementwise.h"
+#include "fedep/model/layer/elementwise.h"
 #include "fedep/model/initial_weights.h"
-#include "fedep/model/loss.h"
+#include "fedep/model/layer/loss.h"
 
 namespace fedep {
 namespace {

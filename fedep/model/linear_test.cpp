@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "fedep/message/error.h"
-#include "fedep/model/model_laws_test.h"
+#include "fedep/model/test_model_laws.h"
 
 namespace fedep {
 namespace {

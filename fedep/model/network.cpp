@@ -5,8 +5,8 @@
 
 #include "fedep/message/check.h"
 #include "fedep/model/blas.h"
-#include "fedep/model/elementwise.h"
-#include "fedep/model/loss.h"
+#include "fedep/model/layer/elementwise.h"
+#include "fedep/model/layer/loss.h"
 
 namespace fedep {
 

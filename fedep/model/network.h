@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "fedep/model/convolution.h"
+#include "fedep/model/layer/convolution.h"
 #include "fedep/model/model.h"
 
 namespace fedep {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "fedep/model/cnn.h"
-#include "fedep/model/elementwise.h"
-#include "fedep/model/model_laws_test.h"
+#include "fedep/model/layer/elementwise.h"
+#include "fedep/model/test_model_laws.h"
 #include "fedep/model/resnet18.h"
 
 namespace fedep {

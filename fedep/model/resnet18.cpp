@@ -5,11 +5,11 @@
 #include <string>
 
 #include "fedep/model/blas.h"
-#include "fedep/model/elementwise.h"
+#include "fedep/model/layer/elementwise.h"
 #include "fedep/model/initial_weights.h"
-#include "fedep/model/norm.h"
-#include "fedep/model/pool.h"
-#include "fedep/model/residual_block.h"
+#include "fedep/model/layer/norm.h"
+#include "fedep/model/layer/pool.h"
+#include "fedep/model/layer/residual_block.h"
 
 namespace fedep {
 namespace {

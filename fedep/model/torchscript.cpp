@@ -13,7 +13,7 @@
 #include <torch/torch.h>
 
 #include "fedep/message/check.h"
-#include "fedep/model/loss.h"
+#include "fedep/model/layer/loss.h"
 
 namespace fedep {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "fedep/message/error.h"
 #include "fedep/model/linear.h"
-#include "fedep/model/model_laws_test.h"
+#include "fedep/model/test_model_laws.h"
 
 namespace fedep {
 namespace {

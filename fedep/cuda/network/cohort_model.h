@@ -84,7 +84,7 @@ class CohortModel {
                       float* out) = 0;
 
   // sum[r, i] += Σ_minibatches (1/n) Σ_examples g_i² on live coordinates. Labels of the batch's
-  // client c are drawn from the model, from stream `draws[c]` as model/loss.h draws them, where
+  // client c are drawn from the model, from stream `draws[c]` as model/layer/loss.h draws them, where
   // `draws` is not null; else they are the batch's. With dropout the pass that draws labels uses
   // batch.dropout and the one that differentiates `second_dropout`.
   virtual void add_squared_gradients(const CohortBatch& batch, const float* theta,

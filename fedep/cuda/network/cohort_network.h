@@ -11,7 +11,7 @@
 #include "fedep/cuda/network/convolution_kernels.h"
 #include "fedep/cuda/device/device.h"
 #include "fedep/cuda/device/side_stream.h"
-#include "fedep/model/convolution.h"
+#include "fedep/model/layer/convolution.h"
 
 namespace fedep {
 

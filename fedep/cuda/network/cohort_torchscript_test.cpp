@@ -20,7 +20,7 @@
 #include "fedep/cuda/device/device_data.h"
 #include "fedep/cuda/device/step_graph.h"
 #include "fedep/message/error.h"
-#include "fedep/model/loss.h"
+#include "fedep/model/layer/loss.h"
 #include "fedep/model/torchscript.h"
 #include "fedep/random/stream.h"
 

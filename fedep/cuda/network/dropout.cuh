@@ -1,4 +1,4 @@
-// Which units are dropped (model/elementwise.h's fill_dropout): sixteen a block of the client's
+// Which units are dropped (model/layer/elementwise.h's fill_dropout): sixteen a block of the client's
 // stream, a byte each.
 #pragma once
 

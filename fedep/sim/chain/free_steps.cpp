@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-#include "fedep/model/vector_width.h"
+#include "fedep/model/layer/vector_width.h"
 
 namespace fedep {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "fedep/model/vector_width.h"
+#include "fedep/model/layer/vector_width.h"
 
 namespace fedep {
 namespace {

@@ -10,7 +10,7 @@
 #include "fedep/cuda/network/convolution_kernels.h"
 #include "fedep/cuda/device/device_data.h"
 #include "fedep/cuda/network/layer_kernels.h"
-#include "fedep/model/loss.h"
+#include "fedep/model/layer/loss.h"
 #include "fedep/sim/gpu/cuda_evaluation.h"
 #include "fedep/sim/scores.h"
 

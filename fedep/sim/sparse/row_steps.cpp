@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "fedep/model/loss.h"
+#include "fedep/model/layer/loss.h"
 
 namespace fedep {
 

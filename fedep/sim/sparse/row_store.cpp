@@ -6,7 +6,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "fedep/model/vector_width.h"
+#include "fedep/model/layer/vector_width.h"
 #include "fedep/sim/sparse/row_moves.h"
 
 namespace fedep {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "fedep/model/loss.h"
-#include "fedep/model/vector_width.h"
+#include "fedep/model/layer/loss.h"
+#include "fedep/model/layer/vector_width.h"
 #include "fedep/sim/chain/fisher_pass.h"
 
 namespace fedep {

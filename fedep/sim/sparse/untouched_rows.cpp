@@ -1,6 +1,6 @@
 #include "fedep/sim/sparse/untouched_rows.h"
 
-#include "fedep/model/vector_width.h"
+#include "fedep/model/layer/vector_width.h"
 
 namespace fedep {
 namespace {

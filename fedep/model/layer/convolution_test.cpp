@@ -1,5 +1,5 @@
 // Convolutions against their definition, written out in double.
-#include "fedep/model/convolution.h"
+#include "fedep/model/layer/convolution.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-#include "fedep/model/convolution.h"
+#include "fedep/model/layer/convolution.h"
 
 #include <algorithm>
 #include <cassert>
 #include <cstring>
 
 #include "fedep/model/blas.h"
-#include "fedep/model/elementwise.h"
+#include "fedep/model/layer/elementwise.h"
 
 namespace fedep {
 namespace {

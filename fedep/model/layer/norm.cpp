@@ -1,10 +1,10 @@
-#include "fedep/model/norm.h"
+#include "fedep/model/layer/norm.h"
 
 #include <cassert>
 #include <cmath>
 
-#include "fedep/model/elementwise.h"
-#include "fedep/model/vector_width.h"
+#include "fedep/model/layer/elementwise.h"
+#include "fedep/model/layer/vector_width.h"
 
 namespace fedep {
 namespace {

@@ -1,12 +1,12 @@
-#include "fedep/model/winograd.h"
+#include "fedep/model/layer/winograd.h"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 
 #include "fedep/model/blas.h"
-#include "fedep/model/convolution.h"
-#include "fedep/model/vector_width.h"
+#include "fedep/model/layer/convolution.h"
+#include "fedep/model/layer/vector_width.h"
 
 namespace fedep {
 namespace {

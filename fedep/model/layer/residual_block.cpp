@@ -1,8 +1,8 @@
-#include "fedep/model/residual_block.h"
+#include "fedep/model/layer/residual_block.h"
 
 #include <algorithm>
 
-#include "fedep/model/elementwise.h"
+#include "fedep/model/layer/elementwise.h"
 
 namespace fedep {
 namespace {

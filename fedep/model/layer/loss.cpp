@@ -1,4 +1,4 @@
-#include "fedep/model/loss.h"
+#include "fedep/model/layer/loss.h"
 
 #include <algorithm>
 #include <cassert>
@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 
 #include "fedep/message/check.h"
-#include "fedep/model/exponential.h"
-#include "fedep/model/vector_width.h"
+#include "fedep/model/layer/exponential.h"
+#include "fedep/model/layer/vector_width.h"
 
 namespace fedep {
 namespace {

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "fedep/model/model.h"
-#include "fedep/model/winograd.h"
+#include "fedep/model/layer/winograd.h"
 
 namespace fedep {
 

@@ -1,9 +1,9 @@
-#include "fedep/model/pool.h"
+#include "fedep/model/layer/pool.h"
 
 #include <algorithm>
 
-#include "fedep/model/convolution.h"
-#include "fedep/model/vector_width.h"
+#include "fedep/model/layer/convolution.h"
+#include "fedep/model/layer/vector_width.h"
 
 namespace fedep {
 namespace {

@@ -1,5 +1,5 @@
 // Losses against their definitions in double, and the distributions that labels are drawn from.
-#include "fedep/model/loss.h"
+#include "fedep/model/layer/loss.h"
 
 #include <gtest/gtest.h>
 

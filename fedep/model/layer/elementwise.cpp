@@ -1,11 +1,11 @@
-#include "fedep/model/elementwise.h"
+#include "fedep/model/layer/elementwise.h"
 
 #include <algorithm>
 #include <cassert>
 #include <vector>
 
 #include "fedep/model/blas.h"
-#include "fedep/model/vector_width.h"
+#include "fedep/model/layer/vector_width.h"
 
 namespace fedep {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "fedep/model/convolution.h"
+#include "fedep/model/layer/convolution.h"
 #include "fedep/model/network.h"
-#include "fedep/model/norm.h"
+#include "fedep/model/layer/norm.h"
 
 namespace fedep {
 

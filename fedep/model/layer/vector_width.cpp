@@ -1,4 +1,4 @@
-#include "fedep/model/vector_width.h"
+#include "fedep/model/layer/vector_width.h"
 
 namespace fedep {
 namespace {

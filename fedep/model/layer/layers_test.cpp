@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "fedep/model/blas.h"
-#include "fedep/model/elementwise.h"
-#include "fedep/model/exponential.h"
-#include "fedep/model/norm.h"
-#include "fedep/model/pool.h"
-#include "fedep/model/vector_width.h"
+#include "fedep/model/layer/elementwise.h"
+#include "fedep/model/layer/exponential.h"
+#include "fedep/model/layer/norm.h"
+#include "fedep/model/layer/pool.h"
+#include "fedep/model/layer/vector_width.h"
 
 namespace fedep {
 namespace {
