@@ -13,14 +13,14 @@
 #include <CLI/CLI.hpp>
 
 #include "app/bench/bench_command.h"
-#include "app/posterior/coefficients_command.h"
-#include "app/reproduce/compare_command.h"
 #include "app/data/data_command.h"
+#include "app/list_command.h"
+#include "app/posterior/coefficients_command.h"
 #include "app/posterior/evaluate_command.h"
 #include "app/posterior/export_command.h"
-#include "app/list_command.h"
 #include "app/posterior/predict_command.h"
 #include "app/report/report_command.h"
+#include "app/reproduce/compare_command.h"
 #include "app/reproduce/reproduce_command.h"
 #include "app/run/run_command.h"
 #include "app/toy_command.h"

@@ -14,7 +14,7 @@
 #include "app/whole_number.h"
 #include "fedep/message/error.h"
 #include "fedep/page/toy_figure.h"
-#include "fedep/round/durable_file.h"
+#include "fedep/store/durable_file.h"
 
 namespace fedep {
 namespace {

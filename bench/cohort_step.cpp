@@ -9,8 +9,8 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
-#include "fedep/cuda/network/cohort_model.h"
 #include "fedep/cuda/device/device.h"
+#include "fedep/cuda/network/cohort_model.h"
 #include "fedep/model/registry.h"
 #include "fedep/random/stream.h"
 

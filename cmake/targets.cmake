@@ -132,7 +132,7 @@ macro(fedep_sort_files)
   endif()
   set(headers ${files} ${torch_files})
   list(FILTER headers INCLUDE REGEX "\\.h$")
-  list(FILTER headers EXCLUDE REGEX "(^|/)test_|_test(_files)?\\.h$")  # for tests alone
+  list(FILTER headers EXCLUDE REGEX "(^|/)test_")  # for tests alone
   fedep_sort_sources(sources tests ${files})
   fedep_sort_sources(torch_sources torch_tests ${torch_files})
   set(fuzzers ${files})

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "fedep/config/resolve.h"
-#include "fedep/round/run.h"
 #include "fedep/sim/serial.h"
 #include "fedep/sim/task.h"
+#include "fedep/store/run.h"
 
 using namespace fedep;
 

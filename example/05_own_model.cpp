@@ -9,12 +9,12 @@
 #include "fedep/config/read_recipe.h"
 #include "fedep/data/memory_dataset.h"
 #include "fedep/inference/method.h"
-#include "fedep/model/linear.h"
 #include "fedep/model/layer/loss.h"
+#include "fedep/model/linear.h"
 #include "fedep/random/stream.h"
 #include "fedep/round/play_round.h"
-#include "fedep/sim/evaluation.h"
 #include "fedep/sim/chain/local_learning.h"
+#include "fedep/sim/evaluation.h"
 #include "fedep/sim/serial.h"
 
 using namespace fedep;

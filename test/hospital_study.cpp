@@ -14,9 +14,9 @@
 #include "fedep/metric/ranking.h"
 #include "fedep/model/blas.h"
 #include "fedep/model/registry.h"
-#include "fedep/round/run.h"
 #include "fedep/sim/chain/local_learning.h"
 #include "fedep/sim/serial.h"
+#include "fedep/store/run.h"
 
 namespace fedep {
 namespace {

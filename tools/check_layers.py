@@ -17,16 +17,15 @@ LAYERS = {
     "algorithm": "message",
     "optim": "message",
     "metric": "message",
-    "privacy": "random message",
     "config": "message algorithm optim",
-    "round": "random message algorithm optim metric privacy config",
+    "round": "random message algorithm optim metric config",
+    "store": "random message algorithm optim metric config round",
     "model": "random message config data",
     "data": "random message config",
     "inference": "random message algorithm config model data round",
     "cuda": "random message algorithm optim config data model round",
-    "sim": "random message algorithm optim metric config round model data inference cuda",
-    "net": "random message algorithm optim metric privacy config round",
-    "page": "message algorithm metric config round",
+    "sim": "random message algorithm optim metric config round store model data inference cuda",
+    "page": "message algorithm metric config round store",
 }
 
 # Unit tests may draw random messages, whatever their folder.
@@ -39,14 +38,12 @@ ABOVE = ["app", "bench", "example", "test"]
 OUTSIDE = {
     r"(torch|ATen|c10|caffe2)/": "model data inference cuda sim app bench example test",
     r"(cuda|cublas|cudnn|cub/|nvtx|mma\.h)": "cuda sim bench",
-    r"(grpc|grpcpp)/|grpc\+\+/": "net app",
-    r"google/protobuf/": "net",
     r"CLI/": "app",
     r"httplib\.h": "app",
     r"Eigen/": "message algorithm data inference sim app bench example test",
     r"toml\+\+/|toml\.hpp": "config",
-    r"nlohmann/": "config metric round data sim net page app bench test",
-    r"xxhash\.h": "random message round data",
+    r"nlohmann/": "config metric store data sim page app bench test",
+    r"xxhash\.h": "random message store data",
     r"(hdf5|H5\w*|sqlite3|zlib)\.h": "data",
     r"(cblas|cblas-openblas|openblas_config)\.h": "data model inference sim bench",
     r"benchmark/": "bench",
@@ -73,14 +70,14 @@ def forbidden(folder, is_test, quoted, header):
         if re.match(pattern, header):
             return None if folder in folders.split() else f"{folder} may not include {header}; {folders} may"
     if re.match(r"(gtest|gmock)/", header):
-        return None if is_test or folder == "test" else f"{header} belongs into a _test.cpp"
+        return None if is_test or folder == "test" else f"{header} belongs into a _test.cpp or a test_….h"
     if quoted:
         return f'"{header}" is not a path from the root of the repository, such as "fedep/message/check.h"'
     return None
 
 
 def check_file(root, path, folder):
-    is_test = path.stem.endswith("_test")
+    is_test = path.stem.endswith("_test") or path.stem.startswith("test_")
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         if match := INCLUDE.match(line):
             if why := forbidden(folder, is_test, match[2] is not None, match[1] or match[2]):

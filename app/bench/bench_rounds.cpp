@@ -5,8 +5,8 @@
 #include "fedep/inference/method.h"
 #include "fedep/model/registry.h"
 #include "fedep/round/play_round.h"
-#include "fedep/sim/evaluation.h"
 #include "fedep/sim/chain/local_learning.h"
+#include "fedep/sim/evaluation.h"
 #include "fedep/sim/serial.h"
 
 namespace fedep {

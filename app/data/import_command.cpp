@@ -15,14 +15,14 @@
 #include "app/whole_number.h"
 #include "fedep/config/read_recipe.h"
 #include "fedep/data/fingerprint.h"
+#include "fedep/data/made_up/synthetic.h"
 #include "fedep/data/registry.h"
 #include "fedep/data/shard/shards.h"
-#include "fedep/data/made_up/synthetic.h"
 #include "fedep/data/table/write_table.h"
 #include "fedep/message/check.h"
 #include "fedep/message/error.h"
-#include "fedep/round/durable_file.h"
-#include "fedep/round/run_log.h"
+#include "fedep/store/durable_file.h"
+#include "fedep/store/run_log.h"
 
 namespace fedep {
 namespace {

@@ -6,8 +6,8 @@
 #include "app/test_run.h"
 #include "fedep/config/read_recipe.h"
 #include "fedep/message/error.h"
-#include "fedep/round/run_log.h"
-#include "fedep/round/safetensors.h"
+#include "fedep/store/run_log.h"
+#include "fedep/store/safetensors.h"
 
 namespace fedep {
 namespace {

@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "app/run/run_recipe.h"
 #include "app/posterior/saved_posterior.h"
 #include "app/reproduce/table_metrics.h"
+#include "app/run/run_recipe.h"
 #include "fedep/data/registry.h"
 #include "fedep/data/table/table_features.h"
 #include "fedep/message/error.h"

@@ -12,10 +12,10 @@
 #include <nlohmann/json.hpp>
 
 #include "app/posterior/evaluation_file.h"
-#include "app/run/run_recipe.h"
-#include "app/run/run_warnings.h"
 #include "app/posterior/saved_posterior.h"
 #include "app/reproduce/table_metrics.h"
+#include "app/run/run_recipe.h"
+#include "app/run/run_warnings.h"
 #include "app/whole_number.h"
 #include "fedep/message/error.h"
 #include "fedep/sim/learning_task.h"

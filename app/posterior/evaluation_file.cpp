@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "fedep/round/durable_file.h"
+#include "fedep/store/durable_file.h"
 
 namespace fedep {
 namespace {

@@ -11,8 +11,8 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "fedep/round/run_log.h"
 #include "fedep/sim/task.h"
+#include "fedep/store/run_log.h"
 
 namespace fedep {
 

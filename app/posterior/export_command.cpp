@@ -13,7 +13,7 @@
 #include "fedep/message/error.h"
 #include "fedep/message/nearest.h"
 #include "fedep/model/torchscript.h"
-#include "fedep/round/safetensors.h"
+#include "fedep/store/safetensors.h"
 
 namespace fedep {
 namespace {

@@ -14,17 +14,17 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "app/run/run_recipe.h"
 #include "app/posterior/saved_posterior.h"
+#include "app/run/run_recipe.h"
 #include "app/whole_number.h"
 #include "fedep/data/image/image_file.h"
 #include "fedep/data/registry.h"
 #include "fedep/data/table/table_features.h"
 #include "fedep/message/error.h"
 #include "fedep/message/nearest.h"
-#include "fedep/round/durable_file.h"
-#include "fedep/round/run_log.h"
 #include "fedep/sim/predictive.h"
+#include "fedep/store/durable_file.h"
+#include "fedep/store/run_log.h"
 
 namespace fedep {
 namespace {

@@ -15,9 +15,9 @@
 #include "fedep/data/table/table_features.h"
 #include "fedep/message/error.h"
 #include "fedep/model/registry.h"
-#include "fedep/round/checkpoint.h"
-#include "fedep/round/durable_file.h"
-#include "fedep/round/safetensors.h"
+#include "fedep/store/checkpoint.h"
+#include "fedep/store/durable_file.h"
+#include "fedep/store/safetensors.h"
 
 namespace fedep {
 namespace {

@@ -6,8 +6,8 @@
 #include "app/test_run.h"
 #include "fedep/data/registry.h"
 #include "fedep/message/error.h"
-#include "fedep/round/checkpoint.h"
-#include "fedep/round/safetensors.h"
+#include "fedep/store/checkpoint.h"
+#include "fedep/store/safetensors.h"
 
 namespace fedep {
 namespace {

@@ -17,7 +17,7 @@
 #include "fedep/page/curve_figure.h"
 #include "fedep/page/report.h"
 #include "fedep/page/run_curves.h"
-#include "fedep/round/durable_file.h"
+#include "fedep/store/durable_file.h"
 
 namespace fedep {
 namespace {

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "fedep/message/check.h"
-#include "fedep/round/run_log.h"
+#include "fedep/store/run_log.h"
 
 namespace fedep {
 namespace {

@@ -13,9 +13,9 @@
 #include "app/reproduce/results.h"
 #include "app/run/run_recipe.h"
 #include "fedep/message/error.h"
-#include "fedep/round/durable_file.h"
 #include "fedep/sim/gpu/cuda_run.h"
 #include "fedep/sim/learning_task.h"
+#include "fedep/store/durable_file.h"
 
 namespace fedep {
 namespace {

@@ -13,22 +13,22 @@
 
 #include <fmt/format.h>
 
-#include "app/reproduce/comparison.h"
-#include "app/run/interrupt.h"
-#include "app/reproduce/paper_tables.h"
 #include "app/report/report_command.h"
+#include "app/reproduce/comparison.h"
+#include "app/reproduce/paper_tables.h"
 #include "app/reproduce/reproduce_check.h"
 #include "app/reproduce/reproduce_plan.h"
 #include "app/reproduce/result_curve.h"
 #include "app/reproduce/results.h"
-#include "app/run/run_recipe.h"
 #include "app/reproduce/table_metrics.h"
+#include "app/run/interrupt.h"
+#include "app/run/run_recipe.h"
 #include "app/version.h"
 #include "app/whole_number.h"
 #include "fedep/config/read_recipe.h"
 #include "fedep/message/error.h"
 #include "fedep/page/run_record.h"
-#include "fedep/round/durable_file.h"
+#include "fedep/store/durable_file.h"
 
 namespace fedep {
 namespace {

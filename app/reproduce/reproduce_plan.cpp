@@ -11,7 +11,7 @@
 #include "fedep/config/read_recipe.h"
 #include "fedep/message/error.h"
 #include "fedep/message/nearest.h"
-#include "fedep/round/burn_in.h"
+#include "fedep/store/burn_in.h"
 
 namespace fedep {
 namespace {

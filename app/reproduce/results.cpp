@@ -17,7 +17,7 @@
 
 #include "app/reproduce/paper_tables.h"
 #include "fedep/message/error.h"
-#include "fedep/round/durable_file.h"
+#include "fedep/store/durable_file.h"
 
 namespace fedep {
 namespace {

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "fedep/round/run_log.h"
+#include "fedep/store/run_log.h"
 
 namespace fedep {
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "app/reproduce/paper_tables.h"
-#include "fedep/round/run_log.h"
+#include "fedep/store/run_log.h"
 
 namespace fedep {
 

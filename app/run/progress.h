@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include "fedep/round/run.h"
+#include "fedep/store/run.h"
 
 namespace fedep {
 

@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-#include "fedep/round/durable_file.h"
+#include "fedep/store/durable_file.h"
 
 namespace fedep {
 

@@ -15,24 +15,25 @@
 #include <unistd.h>
 
 #include "app/posterior/evaluation_file.h"
+#include "app/reproduce/table_metrics.h"
 #include "app/run/interrupt.h"
 #include "app/run/memory_warning.h"
 #include "app/run/progress.h"
 #include "app/run/run_lock.h"
 #include "app/run/run_warnings.h"
-#include "app/reproduce/table_metrics.h"
 #include "app/version.h"
 #include "fedep/config/write_recipe.h"
 #include "fedep/data/fingerprint.h"
 #include "fedep/message/check.h"
 #include "fedep/message/nearest.h"
 #include "fedep/optim/optimizer.h"
-#include "fedep/round/burn_in.h"
-#include "fedep/round/checkpoint.h"
-#include "fedep/round/durable_file.h"
-#include "fedep/round/tensorboard.h"
 #include "fedep/sim/gpu/cuda_run.h"
 #include "fedep/sim/threads.h"
+#include "fedep/store/burn_in.h"
+#include "fedep/store/checkpoint.h"
+#include "fedep/store/durable_file.h"
+#include "fedep/store/site_files.h"
+#include "fedep/store/tensorboard.h"
 
 namespace fedep {
 namespace {
@@ -164,9 +165,10 @@ RunResult run_recipe(const Recipe& recipe, const RunRecipeOptions& options) {
     replace_file(directory.path() / "features.json", std::as_bytes(std::span(features)));
   }
   // On a GPU factors live there; what a checkpoint saves of them is in files alone.
-  const std::unique_ptr<SiteStore> files = on_gpu || recipe.checkpoint.sites == SiteMemory::disk
-                                               ? make_disk_store(directory.sites())
-                                               : make_memory_store(directory.sites());
+  const std::unique_ptr<SiteStore> files =
+      on_gpu || recipe.checkpoint.sites == SiteMemory::disk
+          ? make_disk_store(directory.sites())
+          : make_memory_store(std::make_unique<SiteFiles>(directory.sites()));
   const std::unique_ptr<CudaRun> cuda =
       on_gpu ? make_cuda_run(recipe, *task, *files, find_precision(options.precision)) : nullptr;
   SiteStore& sites = cuda ? cuda->sites() : *files;

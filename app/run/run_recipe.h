@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "fedep/config/recipe.h"
-#include "fedep/round/run.h"
 #include "fedep/sim/task.h"
+#include "fedep/store/run.h"
 
 namespace fedep {
 
@@ -27,7 +27,7 @@ struct RunRecipeOptions {
   bool resume = false;  // the run that is in `out`
   std::string device = "cpu";
   std::string precision = "tf32";  // of products on a GPU
-  // Where rounds that rows have in common are kept (round/burn_in.h), empty: nowhere; and after
+  // Where rounds that rows have in common are kept (store/burn_in.h), empty: nowhere; and after
   // which rounds.
   std::filesystem::path burn_in = {};
   std::vector<std::int64_t> keep_after = {};

@@ -7,8 +7,8 @@
 
 #include "fedep/config/recipe.h"
 #include "fedep/round/phase.h"
-#include "fedep/round/run_log.h"
 #include "fedep/sim/task.h"
+#include "fedep/store/run_log.h"
 
 namespace fedep {
 

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "fedep/data/memory_dataset.h"
 #include "fedep/data/made_up/random_images.h"
 #include "fedep/data/made_up/synthetic.h"
+#include "fedep/data/memory_dataset.h"
 
 namespace fedep {
 namespace {

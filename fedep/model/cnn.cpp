@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "fedep/model/blas.h"
-#include "fedep/model/layer/elementwise.h"
 #include "fedep/model/initial_weights.h"
+#include "fedep/model/layer/elementwise.h"
 #include "fedep/model/layer/pool.h"
 
 namespace fedep {

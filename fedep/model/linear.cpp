@@ -4,8 +4,8 @@
 
 #include "fedep/message/check.h"
 #include "fedep/model/blas.h"
-#include "fedep/model/layer/elementwise.h"
 #include "fedep/model/initial_weights.h"
+#include "fedep/model/layer/elementwise.h"
 #include "fedep/model/layer/loss.h"
 
 namespace fedep {

@@ -10,8 +10,8 @@
 
 #include "fedep/model/cnn.h"
 #include "fedep/model/layer/elementwise.h"
-#include "fedep/model/test_model_laws.h"
 #include "fedep/model/resnet18.h"
+#include "fedep/model/test_model_laws.h"
 
 namespace fedep {
 namespace {

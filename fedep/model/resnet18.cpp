@@ -5,8 +5,8 @@
 #include <string>
 
 #include "fedep/model/blas.h"
-#include "fedep/model/layer/elementwise.h"
 #include "fedep/model/initial_weights.h"
+#include "fedep/model/layer/elementwise.h"
 #include "fedep/model/layer/norm.h"
 #include "fedep/model/layer/pool.h"
 #include "fedep/model/layer/residual_block.h"

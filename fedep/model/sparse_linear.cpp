@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include "fedep/message/check.h"
-#include "fedep/model/layer/elementwise.h"
 #include "fedep/model/initial_weights.h"
-#include "fedep/model/linear.h"
+#include "fedep/model/layer/elementwise.h"
 #include "fedep/model/layer/loss.h"
 #include "fedep/model/layer/vector_width.h"
+#include "fedep/model/linear.h"
 
 namespace fedep {
 namespace {

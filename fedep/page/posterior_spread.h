@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "fedep/round/safetensors.h"
+#include "fedep/store/safetensors.h"
 
 namespace fedep {
 

@@ -11,7 +11,7 @@
 #include "fedep/algorithm/algorithm.h"
 #include "fedep/config/read_recipe.h"
 #include "fedep/message/check.h"
-#include "fedep/round/durable_file.h"
+#include "fedep/store/durable_file.h"
 
 namespace fedep {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "fedep/config/recipe.h"
 #include "fedep/page/posterior_spread.h"
-#include "fedep/round/run_log.h"
+#include "fedep/store/run_log.h"
 
 namespace fedep {
 

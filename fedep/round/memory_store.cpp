@@ -2,7 +2,6 @@
 #include <utility>
 
 #include "fedep/message/check.h"
-#include "fedep/round/site_files.h"
 #include "fedep/round/site_store.h"
 
 namespace fedep {
@@ -10,9 +9,7 @@ namespace {
 
 class MemoryStore final : public SiteStore {
  public:
-  explicit MemoryStore(const std::optional<std::filesystem::path>& folder) {
-    if (folder) files_.emplace(*folder);
-  }
+  explicit MemoryStore(std::unique_ptr<SiteArchive> archive) : archive_(std::move(archive)) {}
 
   std::optional<SiteState> get(std::uint64_t client) const override {
     return find(settled_, client);
@@ -43,9 +40,9 @@ class MemoryStore final : public SiteStore {
   SiteManifest save() override {
     SiteManifest manifest;
     for (auto& [client, version] : settled_) {
-      // A file of that name that this store did not write may be another run's.
-      if (!version.written || !files().has(client, version.round)) {
-        files().write(client, version.round, version.state);
+      // A state of that name that this store did not write may be another run's.
+      if (!version.written || !archive().has(client, version.round)) {
+        archive().write(client, version.round, version.state);
         version.written = true;
       }
       manifest[client] = version.round;
@@ -56,12 +53,12 @@ class MemoryStore final : public SiteStore {
   void restore(const SiteManifest& manifest) override {
     clear();
     for (const auto& [client, round] : manifest) {
-      settled_.emplace(client, Version{round, files().read(client, round), true});
+      settled_.emplace(client, Version{round, archive().read(client, round), true});
     }
   }
 
   void keep_only(std::span<const SiteManifest> manifests) override {
-    if (files_) files_->keep_only(manifests);
+    if (archive_) archive_->keep_only(manifests);
   }
 
   std::size_t visited() const override { return settled_.size(); }
@@ -70,7 +67,7 @@ class MemoryStore final : public SiteStore {
   struct Version {
     std::int64_t round = 0;
     SiteState state;
-    bool written = false;  // to its file, by this store
+    bool written = false;  // to the archive, by this store
   };
   using Versions = std::map<std::uint64_t, Version>;
 
@@ -81,12 +78,12 @@ class MemoryStore final : public SiteStore {
     return found->second.state;
   }
 
-  const SiteFiles& files() const {
-    if (!files_) throw InputError("site store: saving needs a folder, but this store has none");
-    return *files_;
+  SiteArchive& archive() const {
+    if (!archive_) throw InputError("site store: saving needs a folder, but this store has none");
+    return *archive_;
   }
 
-  std::optional<SiteFiles> files_;
+  std::unique_ptr<SiteArchive> archive_;
   mutable std::mutex mutex_;  // guards both maps
   Versions settled_;
   Versions proposed_;
@@ -94,8 +91,8 @@ class MemoryStore final : public SiteStore {
 
 }  // namespace
 
-std::unique_ptr<SiteStore> make_memory_store(const std::optional<std::filesystem::path>& folder) {
-  return std::make_unique<MemoryStore>(folder);
+std::unique_ptr<SiteStore> make_memory_store(std::unique_ptr<SiteArchive> archive) {
+  return std::make_unique<MemoryStore>(std::move(archive));
 }
 
 }  // namespace fedep

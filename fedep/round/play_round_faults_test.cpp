@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "fedep/round/play_round_test.h"
+#include "fedep/round/test_play_round.h"
 
 namespace fedep {
 namespace {

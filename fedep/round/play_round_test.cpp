@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "fedep/message/error.h"
-#include "fedep/round/play_round_test.h"
+#include "fedep/round/test_play_round.h"
 
 namespace fedep {
 namespace {

@@ -12,7 +12,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -57,11 +56,21 @@ class SiteStore {
   virtual std::size_t visited() const = 0;
 };
 
-// States in memory, written to <folder>/<client key>-<round>.site when saved. Without a folder
-// nothing outlives the store, and save throws.
-std::unique_ptr<SiteStore> make_memory_store(
-    const std::optional<std::filesystem::path>& folder = {});
-// States in those files only; memory does not grow with the clients visited.
-std::unique_ptr<SiteStore> make_disk_store(const std::filesystem::path& folder);
+// Where saved states go, one for every client and the round in which it was made (store/site_files.h).
+class SiteArchive {
+ public:
+  virtual ~SiteArchive() = default;
+
+  virtual void write(std::uint64_t client, std::int64_t round, const SiteState& state) = 0;
+  // Throws InputError for a state that is missing or damaged.
+  virtual SiteState read(std::uint64_t client, std::int64_t round) const = 0;
+  virtual bool has(std::uint64_t client, std::int64_t round) const = 0;
+  // Removes every state that no manifest names.
+  virtual void keep_only(std::span<const SiteManifest> manifests) = 0;
+};
+
+// States in memory, written to the archive when saved. Without one nothing outlives the store, and
+// save throws.
+std::unique_ptr<SiteStore> make_memory_store(std::unique_ptr<SiteArchive> archive = nullptr);
 
 }  // namespace fedep

@@ -7,7 +7,7 @@
 #include "fedep/message/error.h"
 #include "fedep/optim/clip.h"
 #include "fedep/random/stream.h"
-#include "fedep/round/gaussian_clients.h"
+#include "fedep/round/test_gaussian_clients.h"
 
 namespace fedep {
 namespace {

@@ -15,8 +15,8 @@
 #include "fedep/data/dataset.h"
 #include "fedep/message/gaussian.h"
 #include "fedep/model/model.h"
-#include "fedep/round/run_log.h"
 #include "fedep/sim/scores.h"
+#include "fedep/store/run_log.h"
 
 namespace fedep {
 

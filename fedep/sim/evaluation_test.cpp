@@ -8,9 +8,9 @@
 #include <gtest/gtest.h>
 
 #include "fedep/config/read_recipe.h"
-#include "fedep/data/memory_dataset.h"
 #include "fedep/data/made_up/regression.h"
 #include "fedep/data/made_up/synthetic.h"
+#include "fedep/data/memory_dataset.h"
 #include "fedep/data/test_batches.h"
 #include "fedep/model/linear.h"
 #include "fedep/model/registry.h"

@@ -10,8 +10,8 @@
 #include "fedep/inference/exact.h"
 #include "fedep/message/error.h"
 #include "fedep/random/stream.h"
-#include "fedep/round/gaussian_clients.h"
 #include "fedep/round/play_round.h"
+#include "fedep/round/test_gaussian_clients.h"
 #include "fedep/sim/serial.h"
 #include "fedep/sim/threads.h"
 

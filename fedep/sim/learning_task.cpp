@@ -8,9 +8,9 @@
 #include "fedep/model/blas.h"
 #include "fedep/model/registry.h"
 #include "fedep/sim/chain/chain.h"
-#include "fedep/sim/evaluation.h"
 #include "fedep/sim/chain/large_blocks.h"
 #include "fedep/sim/chain/local_learning.h"
+#include "fedep/sim/evaluation.h"
 
 namespace fedep {
 namespace {

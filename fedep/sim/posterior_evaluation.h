@@ -13,9 +13,9 @@
 #include "fedep/data/dataset.h"
 #include "fedep/metric/calibration.h"
 #include "fedep/model/model.h"
-#include "fedep/round/run_log.h"
 #include "fedep/round/server_state.h"
 #include "fedep/sim/predictive.h"
+#include "fedep/store/run_log.h"
 
 namespace fedep {
 

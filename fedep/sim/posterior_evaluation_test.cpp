@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include "fedep/data/memory_dataset.h"
 #include "fedep/data/made_up/synthetic.h"
+#include "fedep/data/memory_dataset.h"
 #include "fedep/message/error.h"
 #include "fedep/model/linear.h"
 #include "fedep/random/stream.h"

@@ -12,7 +12,7 @@
 #include "fedep/data/batch.h"
 #include "fedep/metric/calibration.h"
 #include "fedep/model/likelihood.h"
-#include "fedep/round/run_log.h"
+#include "fedep/store/run_log.h"
 
 namespace fedep {
 

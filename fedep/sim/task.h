@@ -13,9 +13,9 @@
 #include "fedep/message/layout.h"
 #include "fedep/metric/calibration.h"
 #include "fedep/round/population.h"
-#include "fedep/round/run_log.h"
 #include "fedep/round/server_state.h"
 #include "fedep/round/visit.h"
+#include "fedep/store/run_log.h"
 
 namespace fedep {
 

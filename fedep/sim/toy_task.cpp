@@ -5,8 +5,8 @@
 
 #include <Eigen/Cholesky>
 
-#include "fedep/data/partition.h"
 #include "fedep/data/made_up/toy.h"
+#include "fedep/data/partition.h"
 #include "fedep/inference/exact.h"
 #include "fedep/message/nearest.h"
 #include "fedep/random/stream.h"

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "fedep/cuda/round/chain_kernels.h"
 #include "fedep/cuda/device/device.h"
+#include "fedep/cuda/round/chain_kernels.h"
 #include "fedep/model/model.h"
 
 namespace fedep {

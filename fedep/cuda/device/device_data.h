@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "fedep/cuda/device/batch_kernels.h"
-#include "fedep/cuda/network/cohort_model.h"
 #include "fedep/cuda/device/device.h"
+#include "fedep/cuda/network/cohort_model.h"
 #include "fedep/data/dataset.h"
 
 namespace fedep {

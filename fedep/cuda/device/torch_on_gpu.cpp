@@ -11,8 +11,8 @@
 #include <torch/torch.h>
 
 #include "fedep/cuda/device/device.h"
-#include "fedep/cuda/network/gradient_kernels.h"
 #include "fedep/cuda/device/launch.h"
+#include "fedep/cuda/network/gradient_kernels.h"
 #include "fedep/random/philox.h"
 
 namespace fedep {

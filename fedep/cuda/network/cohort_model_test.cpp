@@ -6,10 +6,10 @@
 
 #include <cmath>
 
-#include "fedep/cuda/network/test_cohort_model.h"
+#include "fedep/cuda/device/device.h"
 #include "fedep/cuda/network/cohort_network.h"
 #include "fedep/cuda/network/cohort_torchscript.h"
-#include "fedep/cuda/device/device.h"
+#include "fedep/cuda/network/test_cohort_model.h"
 #include "fedep/message/error.h"
 #include "fedep/model/registry.h"
 #include "fedep/random/stream.h"

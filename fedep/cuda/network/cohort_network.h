@@ -7,10 +7,10 @@
 #include <memory>
 #include <vector>
 
-#include "fedep/cuda/network/cohort_model.h"
-#include "fedep/cuda/network/convolution_kernels.h"
 #include "fedep/cuda/device/device.h"
 #include "fedep/cuda/device/side_stream.h"
+#include "fedep/cuda/network/cohort_model.h"
+#include "fedep/cuda/network/convolution_kernels.h"
 #include "fedep/model/layer/convolution.h"
 
 namespace fedep {

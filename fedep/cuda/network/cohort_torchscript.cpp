@@ -13,12 +13,12 @@
 #include <torch/script.h>
 #include <torch/torch.h>
 
-#include "fedep/cuda/network/cohort_network.h"
 #include "fedep/cuda/device/device.h"
-#include "fedep/cuda/network/gradient_kernels.h"
-#include "fedep/cuda/network/layer_kernels.h"
 #include "fedep/cuda/device/step_graph.h"
 #include "fedep/cuda/device/torch_on_gpu.h"
+#include "fedep/cuda/network/cohort_network.h"
+#include "fedep/cuda/network/gradient_kernels.h"
+#include "fedep/cuda/network/layer_kernels.h"
 #include "fedep/message/error.h"
 #include "fedep/model/torchscript.h"
 

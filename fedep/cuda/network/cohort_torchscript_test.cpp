@@ -15,10 +15,10 @@
 #include <utility>
 #include <vector>
 
-#include "fedep/cuda/network/test_cohort_model.h"
 #include "fedep/cuda/device/device.h"
 #include "fedep/cuda/device/device_data.h"
 #include "fedep/cuda/device/step_graph.h"
+#include "fedep/cuda/network/test_cohort_model.h"
 #include "fedep/message/error.h"
 #include "fedep/model/layer/loss.h"
 #include "fedep/model/torchscript.h"

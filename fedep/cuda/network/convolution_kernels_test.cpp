@@ -9,8 +9,8 @@
 
 #include <gtest/gtest.h>
 
-#include "fedep/cuda/network/test_cohort_model.h"
 #include "fedep/cuda/device/device.h"
+#include "fedep/cuda/network/test_cohort_model.h"
 
 namespace fedep {
 namespace {

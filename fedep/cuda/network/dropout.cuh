@@ -2,8 +2,8 @@
 // stream, a byte each.
 #pragma once
 
-#include "fedep/cuda/network/layer_kernels.h"
 #include "fedep/cuda/device/random.cuh"
+#include "fedep/cuda/network/layer_kernels.h"
 
 namespace fedep::gpu {
 

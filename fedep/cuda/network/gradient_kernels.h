@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "fedep/cuda/network/convolution_kernels.h"
 #include "fedep/cuda/device/stream_address.h"
+#include "fedep/cuda/network/convolution_kernels.h"
 
 namespace fedep::gpu {
 

@@ -1,10 +1,10 @@
 // Losses and labels, a block per client whose warps take turns at the examples; dropout; biases.
 #include "fedep/cuda/network/layer_kernels.h"
 
-#include "fedep/cuda/network/dropout.cuh"
 #include "fedep/cuda/device/launch.h"
 #include "fedep/cuda/device/random.cuh"
 #include "fedep/cuda/device/warp.cuh"
+#include "fedep/cuda/network/dropout.cuh"
 #include "fedep/cuda/network/weight_step.cuh"
 
 namespace fedep::gpu {

@@ -5,8 +5,8 @@
 
 #include "fedep/cuda/device/early_launch.cuh"
 #include "fedep/cuda/device/launch.h"
-#include "fedep/cuda/network/product.cuh"
 #include "fedep/cuda/device/warp.cuh"
+#include "fedep/cuda/network/product.cuh"
 
 namespace fedep::gpu {
 namespace {

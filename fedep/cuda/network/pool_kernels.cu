@@ -1,9 +1,9 @@
 // Pools, neighbourhoods as rows, and other steps between maps.
 #include "fedep/cuda/network/layer_kernels.h"
 
-#include "fedep/cuda/network/dropout.cuh"
 #include "fedep/cuda/device/launch.h"
 #include "fedep/cuda/device/warp.cuh"
+#include "fedep/cuda/network/dropout.cuh"
 
 namespace fedep::gpu {
 namespace {

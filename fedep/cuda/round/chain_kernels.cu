@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "fedep/cuda/round/chain_rows.cuh"
 #include "fedep/cuda/device/launch.h"
 #include "fedep/cuda/device/random.cuh"
+#include "fedep/cuda/round/chain_rows.cuh"
 
 namespace fedep::gpu {
 namespace {

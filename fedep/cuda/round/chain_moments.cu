@@ -1,6 +1,6 @@
 // Samples of chains, added to their moments one by one or several together.
-#include "fedep/cuda/round/chain_rows.cuh"
 #include "fedep/cuda/device/launch.h"
+#include "fedep/cuda/round/chain_rows.cuh"
 
 namespace fedep::gpu {
 namespace {

@@ -1,8 +1,8 @@
 // How the kernels of chains go through their rows, and the moments of a coordinate's samples.
 #pragma once
 
-#include "fedep/cuda/round/chain_kernels.h"
 #include "fedep/cuda/device/groups.cuh"
+#include "fedep/cuda/round/chain_kernels.h"
 
 namespace fedep::gpu {
 

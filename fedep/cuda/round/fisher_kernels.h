@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "fedep/cuda/round/chain_kernels.h"
 #include "fedep/cuda/device/stream_address.h"
+#include "fedep/cuda/round/chain_kernels.h"
 
 namespace fedep::gpu {
 

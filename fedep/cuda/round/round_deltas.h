@@ -14,8 +14,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "fedep/cuda/round/device_sites.h"
 #include "fedep/cuda/device/device_vector.h"
+#include "fedep/cuda/round/device_sites.h"
 #include "fedep/cuda/round/round_kernels.h"
 #include "fedep/optim/settings.h"
 #include "fedep/round/grid.h"

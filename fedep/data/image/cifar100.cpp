@@ -18,8 +18,8 @@
 
 #include "fedep/data/data_file.h"
 #include "fedep/data/image/image_augment.h"
-#include "fedep/data/partition.h"
 #include "fedep/data/image/pca.h"
+#include "fedep/data/partition.h"
 #include "fedep/message/check.h"
 
 namespace fedep {

@@ -12,8 +12,8 @@
 
 #include "fedep/data/dataset.h"
 #include "fedep/data/image/image_augment.h"
-#include "fedep/data/memory_dataset.h"
 #include "fedep/data/image/pca.h"
+#include "fedep/data/memory_dataset.h"
 
 namespace fedep {
 

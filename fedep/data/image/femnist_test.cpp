@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "fedep/data/image/test_emnist_files.h"
 #include "fedep/data/image/image_dataset.h"
+#include "fedep/data/image/test_emnist_files.h"
 #include "fedep/data/test_batches.h"
 #include "fedep/message/error.h"
 

@@ -13,9 +13,9 @@
 #include <fmt/format.h>
 
 #include "fedep/data/append_batch.h"
-#include "fedep/data/image/cropped_dataset.h"
 #include "fedep/data/data_file.h"
 #include "fedep/data/fingerprint.h"
+#include "fedep/data/image/cropped_dataset.h"
 #include "fedep/data/memory_dataset.h"
 #include "fedep/data/shard/shard.h"
 #include "fedep/data/shard/shard_manifest.h"

@@ -4,16 +4,16 @@
 
 #include <gtest/gtest.h>
 
+#include "fedep/data/fingerprint.h"
 #include "fedep/data/image/cifar100.h"
 #include "fedep/data/image/cropped_dataset.h"
-#include "fedep/data/fingerprint.h"
-#include "fedep/data/memory_dataset.h"
 #include "fedep/data/made_up/random_images.h"
-#include "fedep/data/registry.h"
 #include "fedep/data/made_up/regression.h"
+#include "fedep/data/made_up/synthetic.h"
+#include "fedep/data/memory_dataset.h"
+#include "fedep/data/registry.h"
 #include "fedep/data/shard/shard.h"
 #include "fedep/data/shard/shard_manifest.h"
-#include "fedep/data/made_up/synthetic.h"
 #include "fedep/data/test_files.h"
 #include "fedep/message/error.h"
 

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "fedep/data/fingerprint.h"
-#include "fedep/data/memory_dataset.h"
 #include "fedep/data/made_up/regression.h"
 #include "fedep/data/made_up/synthetic.h"
+#include "fedep/data/memory_dataset.h"
 #include "fedep/data/table/tabular.h"
 #include "fedep/data/test_batches.h"
 #include "fedep/data/test_files.h"

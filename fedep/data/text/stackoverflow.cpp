@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "fedep/data/data_file.h"
-#include "fedep/data/table/delimited.h"
 #include "fedep/data/holdout.h"
 #include "fedep/data/memory_dataset.h"
+#include "fedep/data/table/delimited.h"
 #include "fedep/data/text/stackoverflow_tff.h"
 #include "fedep/message/error.h"
 

@@ -17,8 +17,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "fedep/model/model.h"
 #include "fedep/model/layer/winograd.h"
+#include "fedep/model/model.h"
 
 namespace fedep {
 

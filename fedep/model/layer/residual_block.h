@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "fedep/model/layer/convolution.h"
-#include "fedep/model/network.h"
 #include "fedep/model/layer/norm.h"
+#include "fedep/model/network.h"
 
 namespace fedep {
 

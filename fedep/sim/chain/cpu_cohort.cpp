@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "fedep/model/linear.h"
 #include "fedep/model/layer/loss.h"
 #include "fedep/model/layer/vector_width.h"
+#include "fedep/model/linear.h"
 #include "fedep/sim/chain/fisher_pass.h"
 #include "fedep/sim/sparse/sparse_fisher.h"
 

@@ -13,13 +13,14 @@
 #include "fedep/inference/method.h"
 #include "fedep/model/blas.h"
 #include "fedep/model/registry.h"
-#include "fedep/round/run.h"
-#include "fedep/sim/evaluation.h"
 #include "fedep/sim/chain/local_learning.h"
+#include "fedep/sim/evaluation.h"
 #include "fedep/sim/serial.h"
 #include "fedep/sim/test_images.h"
 #include "fedep/sim/test_recipe.h"
 #include "fedep/sim/threads.h"
+#include "fedep/store/run.h"
+#include "fedep/store/site_files.h"
 
 namespace fedep {
 namespace {
@@ -99,8 +100,9 @@ class World {
   Ended play(std::size_t workers, const RunDirectory* directory, bool resume,
              std::int64_t stop_after, bool on_disk = false) {
     const auto sites = directory == nullptr ? make_memory_store()
-                       : on_disk            ? make_disk_store(directory->sites())
-                                            : make_memory_store(directory->sites());
+                       : on_disk
+                           ? make_disk_store(directory->sites())
+                           : make_memory_store(std::make_unique<SiteFiles>(directory->sites()));
     const auto make_inference = [&] {
       return make_local_learning(*data_, index_, recipe_, make_model(recipe_.model, data_->info()));
     };

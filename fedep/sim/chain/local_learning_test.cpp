@@ -9,8 +9,8 @@
 
 #include <gtest/gtest.h>
 
-#include "fedep/data/memory_dataset.h"
 #include "fedep/data/made_up/regression.h"
+#include "fedep/data/memory_dataset.h"
 #include "fedep/inference/method.h"
 #include "fedep/model/linear.h"
 #include "fedep/round/play_round.h"

@@ -6,10 +6,10 @@
 
 #include <gtest/gtest.h>
 
-#include "fedep/cuda/round/chain_kernels.h"
-#include "fedep/cuda/network/convolution_kernels.h"
 #include "fedep/cuda/device/device_data.h"
+#include "fedep/cuda/network/convolution_kernels.h"
 #include "fedep/cuda/network/layer_kernels.h"
+#include "fedep/cuda/round/chain_kernels.h"
 #include "fedep/model/layer/loss.h"
 #include "fedep/sim/gpu/cuda_evaluation.h"
 #include "fedep/sim/scores.h"

@@ -13,8 +13,8 @@
 
 #include "fedep/algorithm/client_run.h"
 #include "fedep/config/recipe.h"
-#include "fedep/cuda/network/cohort_model.h"
 #include "fedep/cuda/device/device_vector.h"
+#include "fedep/cuda/network/cohort_model.h"
 #include "fedep/data/dataset.h"
 #include "fedep/round/phase.h"
 #include "fedep/round/population.h"

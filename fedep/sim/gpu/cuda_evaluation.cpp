@@ -4,8 +4,8 @@
 
 #include "fedep/algorithm/algorithm.h"
 #include "fedep/cuda/device/device_data.h"
-#include "fedep/cuda/round/fisher_kernels.h"
 #include "fedep/cuda/device/parallel_for.h"
+#include "fedep/cuda/round/fisher_kernels.h"
 #include "fedep/metric/exact_sum.h"
 
 namespace fedep {

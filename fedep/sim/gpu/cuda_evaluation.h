@@ -10,16 +10,16 @@
 #include <vector>
 
 #include "fedep/config/recipe.h"
-#include "fedep/cuda/network/cohort_model.h"
 #include "fedep/cuda/device/device_vector.h"
-#include "fedep/cuda/round/score_kernels.h"
 #include "fedep/cuda/device/step_graph.h"
+#include "fedep/cuda/network/cohort_model.h"
+#include "fedep/cuda/round/score_kernels.h"
 #include "fedep/data/dataset.h"
 #include "fedep/metric/calibration.h"
-#include "fedep/round/run_log.h"
 #include "fedep/round/server_state.h"
 #include "fedep/sim/evaluation.h"
 #include "fedep/sim/task.h"
+#include "fedep/store/run_log.h"
 
 namespace fedep {
 

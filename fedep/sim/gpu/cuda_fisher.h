@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "fedep/cuda/round/fisher_kernels.h"
-#include "fedep/sim/gpu/cuda_chains.h"
 #include "fedep/sim/chain/label_tape.h"
+#include "fedep/sim/gpu/cuda_chains.h"
 
 namespace fedep {
 

@@ -8,8 +8,8 @@
 
 #include "fedep/inference/ngvi.h"
 #include "fedep/model/registry.h"
-#include "fedep/sim/gpu/test_cuda_agreement.h"
 #include "fedep/sim/chain/local_learning.h"
+#include "fedep/sim/gpu/test_cuda_agreement.h"
 
 namespace fedep {
 namespace {

@@ -7,9 +7,9 @@
 #include "fedep/algorithm/cavity.h"
 #include "fedep/algorithm/damping.h"
 #include "fedep/algorithm/fed_pa.h"
+#include "fedep/cuda/device/vector_kernels.h"
 #include "fedep/cuda/round/round_kernels.h"
 #include "fedep/cuda/round/sample_moves.h"  // posterior_delta() finds it
-#include "fedep/cuda/device/vector_kernels.h"
 #include "fedep/message/check.h"
 #include "fedep/optim/clip.h"
 

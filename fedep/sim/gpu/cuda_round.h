@@ -17,9 +17,9 @@
 #include <optional>
 #include <vector>
 
+#include "fedep/cuda/device/device_vector.h"
 #include "fedep/cuda/round/device_sites.h"
 #include "fedep/cuda/round/device_step.h"
-#include "fedep/cuda/device/device_vector.h"
 #include "fedep/cuda/round/round_deltas.h"
 #include "fedep/round/play_round.h"
 #include "fedep/round/round_parts.h"

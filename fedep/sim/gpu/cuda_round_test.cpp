@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "fedep/random/stream.h"
-#include "fedep/round/gaussian_clients.h"
+#include "fedep/round/test_gaussian_clients.h"
 #include "fedep/sim/serial.h"
 
 namespace fedep {

@@ -23,7 +23,7 @@ class CudaRun {
 
   // Clients' factors, for the run's checkpoints.
   virtual SiteStore& sites() = 0;
-  // RunHooks' (round/run.h).
+  // RunHooks' (store/run.h).
   virtual RoundNumbers play(ServerState& state, const Phase& phase) = 0;
   virtual void bring_home(ServerState& state) = 0;
   virtual Metrics evaluate(const ServerState& state, bool last) = 0;

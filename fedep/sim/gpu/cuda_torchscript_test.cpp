@@ -7,9 +7,9 @@
 #include <filesystem>
 
 #include "fedep/cuda/device/device.h"
-#include "fedep/sim/gpu/test_cuda_agreement.h"
 #include "fedep/sim/gpu/cuda_evaluation.h"
 #include "fedep/sim/gpu/cuda_run.h"
+#include "fedep/sim/gpu/test_cuda_agreement.h"
 
 namespace fedep {
 namespace {

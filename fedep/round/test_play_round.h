@@ -19,8 +19,8 @@
 
 #include "fedep/message/error.h"
 #include "fedep/random/stream.h"
-#include "fedep/round/gaussian_clients.h"
 #include "fedep/round/play_round.h"
+#include "fedep/round/test_gaussian_clients.h"
 
 namespace fedep {
 

@@ -15,8 +15,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "fedep/round/durable_file.h"
 #include "fedep/round/play_round.h"
+#include "fedep/store/durable_file.h"
 
 namespace fedep {
 

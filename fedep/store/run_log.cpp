@@ -1,4 +1,4 @@
-#include "fedep/round/run_log.h"
+#include "fedep/store/run_log.h"
 
 #include <algorithm>
 #include <array>

@@ -16,10 +16,10 @@
 #include "fedep/round/executor.h"
 #include "fedep/round/phase.h"
 #include "fedep/round/population.h"
-#include "fedep/round/run_directory.h"
-#include "fedep/round/run_log.h"
 #include "fedep/round/server_state.h"
 #include "fedep/round/site_store.h"
+#include "fedep/store/run_directory.h"
+#include "fedep/store/run_log.h"
 
 namespace fedep {
 

@@ -1,4 +1,4 @@
-#include "fedep/round/site_store.h"
+#include "fedep/store/site_files.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -59,7 +59,7 @@ TEST_F(SiteStores, DiskAndMemoryAgreeInEveryBitWhateverIsDoneToThem) {
     Stream stream({.seed = 1, .step = trial});
     const std::string name = std::to_string(trial);
     const auto disk = make_disk_store(folder_ / ("disk" + name));
-    const auto memory = make_memory_store(folder_ / ("memory" + name));
+    const auto memory = make_memory_store(std::make_unique<SiteFiles>(folder_ / ("memory" + name)));
     constexpr std::uint64_t kClients = 6;
     std::vector<SiteManifest> saved;
     std::int64_t round = 0;
@@ -153,7 +153,7 @@ TEST_F(SiteStores, TheLastProposalOfARoundIsTheOneThatCounts) {
 
 TEST_F(SiteStores, AClientNeverVisitedCostsNothing) {
   const auto disk = make_disk_store(folder_ / "disk");
-  const auto memory = make_memory_store(folder_ / "memory");
+  const auto memory = make_memory_store(std::make_unique<SiteFiles>(folder_ / "memory"));
   for (const auto* store : {disk.get(), memory.get()}) {
     EXPECT_EQ(store->visited(), 0u);
     for (std::uint64_t client = 0; client < 100; ++client)
@@ -185,7 +185,10 @@ TEST_F(SiteStores, KeepsNoFileThatNothingCanAskForAgain) {
 TEST_F(SiteStores, AnotherProcessFindsWhatWasSaved) {
   for (const bool on_disk : {true, false}) {
     const fs::path folder = folder_ / (on_disk ? "disk" : "memory");
-    const auto make = [&] { return on_disk ? make_disk_store(folder) : make_memory_store(folder); };
+    const auto make = [&] {
+      return on_disk ? make_disk_store(folder)
+                     : make_memory_store(std::make_unique<SiteFiles>(folder));
+    };
     SiteManifest saved;
     {
       const auto store = make();
@@ -207,10 +210,10 @@ TEST_F(SiteStores, AnotherProcessFindsWhatWasSaved) {
 
 TEST_F(SiteStores, SavesItsOwnStateOverAFileThatAnotherRunLeft) {
   for (const float value : {1.0f, 2.0f}) {
-    const auto store = make_memory_store(folder_ / "memory");
+    const auto store = make_memory_store(std::make_unique<SiteFiles>(folder_ / "memory"));
     store->propose(7, 0, state_of(value));
     store->settle(0, kOnlyClient7);
-    const auto reader = make_memory_store(folder_ / "memory");
+    const auto reader = make_memory_store(std::make_unique<SiteFiles>(folder_ / "memory"));
     reader->restore(store->save());
     EXPECT_EQ(reader->get(7), state_of(value));
   }
@@ -220,7 +223,8 @@ TEST_F(SiteStores, ADamagedOrMissingFileIsRefusedByItsName) {
   for (const bool missing : {false, true}) {
     for (const bool on_disk : {true, false}) {
       const fs::path folder = folder_ / ("s" + std::to_string(2 * missing + on_disk));
-      const auto store = on_disk ? make_disk_store(folder) : make_memory_store(folder);
+      const auto store = on_disk ? make_disk_store(folder)
+                                 : make_memory_store(std::make_unique<SiteFiles>(folder));
       store->propose(7, 3, state_of(1));
       store->settle(3, kOnlyClient7);
       const SiteManifest saved = store->save();

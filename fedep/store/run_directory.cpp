@@ -1,4 +1,4 @@
-#include "fedep/round/run_directory.h"
+#include "fedep/store/run_directory.h"
 
 #include <algorithm>
 #include <charconv>
@@ -10,8 +10,8 @@
 #include "fedep/config/read_recipe.h"
 #include "fedep/config/write_recipe.h"
 #include "fedep/message/check.h"
-#include "fedep/round/durable_file.h"
-#include "fedep/round/run_log.h"
+#include "fedep/store/durable_file.h"
+#include "fedep/store/run_log.h"
 
 namespace fedep {
 namespace {

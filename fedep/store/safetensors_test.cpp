@@ -1,4 +1,4 @@
-#include "fedep/round/safetensors.h"
+#include "fedep/store/safetensors.h"
 
 #include <sys/mount.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@
 
 #include "fedep/message/error.h"
 #include "fedep/message/test_folder.h"
-#include "fedep/round/durable_file.h"
+#include "fedep/store/durable_file.h"
 
 namespace fedep {
 namespace {

@@ -25,9 +25,9 @@
 #include "fedep/config/recipe.h"
 #include "fedep/message/layout.h"
 #include "fedep/round/phase.h"
-#include "fedep/round/run_directory.h"
-#include "fedep/round/run_log.h"
 #include "fedep/round/server_state.h"
+#include "fedep/store/run_directory.h"
+#include "fedep/store/run_log.h"
 
 namespace fedep {
 

@@ -1,4 +1,4 @@
-#include "fedep/round/safetensors.h"
+#include "fedep/store/safetensors.h"
 
 #include <sys/stat.h>
 
@@ -9,8 +9,8 @@
 
 #include <fmt/ranges.h>
 
-#include "fedep/round/durable_file.h"
-#include "fedep/round/safetensors_header.h"
+#include "fedep/store/durable_file.h"
+#include "fedep/store/safetensors_header.h"
 
 namespace fedep {
 namespace {

@@ -1,4 +1,4 @@
-#include "fedep/round/burn_in.h"
+#include "fedep/store/burn_in.h"
 
 #include <algorithm>
 #include <charconv>
@@ -14,8 +14,8 @@
 #include "fedep/config/write_recipe.h"
 #include "fedep/message/error.h"
 #include "fedep/optim/optimizer.h"
-#include "fedep/round/checkpoint.h"
-#include "fedep/round/durable_file.h"
+#include "fedep/store/checkpoint.h"
+#include "fedep/store/durable_file.h"
 
 namespace fedep {
 namespace {

@@ -1,4 +1,4 @@
-#include "fedep/round/durable_file.h"
+#include "fedep/store/durable_file.h"
 
 #include <fcntl.h>
 #include <sys/file.h>

@@ -1,4 +1,4 @@
-#include "fedep/round/safetensors_header.h"
+#include "fedep/store/safetensors_header.h"
 
 #include <algorithm>
 #include <limits>

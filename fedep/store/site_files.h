@@ -2,29 +2,31 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <span>
 
 #include "fedep/round/site_store.h"
 
 namespace fedep {
 
-class SiteFiles {
+class SiteFiles final : public SiteArchive {
  public:
   // Makes the folder if it is missing.
   explicit SiteFiles(std::filesystem::path folder);
 
-  void write(std::uint64_t client, std::int64_t round, const SiteState& state) const;
-  // Throws InputError for a file that is missing or damaged.
-  SiteState read(std::uint64_t client, std::int64_t round) const;
-  bool has(std::uint64_t client, std::int64_t round) const;
+  void write(std::uint64_t client, std::int64_t round, const SiteState& state) override;
+  SiteState read(std::uint64_t client, std::int64_t round) const override;
+  bool has(std::uint64_t client, std::int64_t round) const override;
   void remove(std::uint64_t client, std::int64_t round) const;
-  // Removes every state that no manifest names.
-  void keep_only(std::span<const SiteManifest> manifests) const;
+  void keep_only(std::span<const SiteManifest> manifests) override;
 
  private:
   std::filesystem::path path_of(std::uint64_t client, std::int64_t round) const;
 
   std::filesystem::path folder_;
 };
+
+// States in those files only; memory does not grow with the clients visited.
+std::unique_ptr<SiteStore> make_disk_store(const std::filesystem::path& folder);
 
 }  // namespace fedep

@@ -1,11 +1,11 @@
-#include "fedep/round/site_files.h"
+#include "fedep/store/site_files.h"
 
 #include <set>
 #include <utility>
 
 #include "fedep/message/check.h"
 #include "fedep/message/message_bytes.h"
-#include "fedep/round/durable_file.h"
+#include "fedep/store/durable_file.h"
 
 namespace fedep {
 namespace {
@@ -28,7 +28,7 @@ std::filesystem::path SiteFiles::path_of(std::uint64_t client, std::int64_t roun
   return folder_ / fmt::format("{:016x}-{}.site", client, round);
 }
 
-void SiteFiles::write(std::uint64_t client, std::int64_t round, const SiteState& state) const {
+void SiteFiles::write(std::uint64_t client, std::int64_t round, const SiteState& state) {
   std::vector<SectionView> sections;
   const std::vector<std::int64_t> numbers{std::int64_t(client), round, state.optimizer.steps,
                                           std::int64_t(state.optimizer.slots.size())};
@@ -72,7 +72,7 @@ void SiteFiles::remove(std::uint64_t client, std::int64_t round) const {
   std::filesystem::remove(path_of(client, round), ignored);
 }
 
-void SiteFiles::keep_only(std::span<const SiteManifest> manifests) const {
+void SiteFiles::keep_only(std::span<const SiteManifest> manifests) {
   std::set<std::filesystem::path> wanted;
   for (const SiteManifest& manifest : manifests) {
     for (const auto& [client, round] : manifest) wanted.insert(path_of(client, round));

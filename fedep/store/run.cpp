@@ -1,4 +1,4 @@
-#include "fedep/round/run.h"
+#include "fedep/store/run.h"
 
 #include <algorithm>
 #include <chrono>
@@ -7,7 +7,7 @@
 #include "fedep/config/write_recipe.h"
 #include "fedep/message/check.h"
 #include "fedep/optim/optimizer.h"
-#include "fedep/round/checkpoint.h"
+#include "fedep/store/checkpoint.h"
 
 namespace fedep {
 namespace {

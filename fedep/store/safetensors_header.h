@@ -22,7 +22,7 @@
 #include <fmt/format.h>
 
 #include "fedep/message/error.h"
-#include "fedep/round/safetensors.h"
+#include "fedep/store/safetensors.h"
 
 namespace fedep::safetensors {
 

@@ -1,6 +1,6 @@
 // Failures come from a real file system: a tmpfs of 64 KiB, filled or made read-only. Mounting it
 // needs root.
-#include "fedep/round/durable_file.h"
+#include "fedep/store/durable_file.h"
 
 #include <fcntl.h>
 #include <sys/mount.h>

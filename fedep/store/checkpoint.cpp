@@ -1,4 +1,4 @@
-#include "fedep/round/checkpoint.h"
+#include "fedep/store/checkpoint.h"
 
 #include <charconv>
 #include <cstdlib>
@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fedep/message/check.h"
-#include "fedep/round/safetensors.h"
+#include "fedep/store/safetensors.h"
 
 namespace fedep {
 namespace {

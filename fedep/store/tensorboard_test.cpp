@@ -1,4 +1,4 @@
-#include "fedep/round/tensorboard.h"
+#include "fedep/store/tensorboard.h"
 
 #include <bit>
 #include <cstring>

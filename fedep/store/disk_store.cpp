@@ -1,7 +1,7 @@
 #include <mutex>
 
-#include "fedep/round/site_files.h"
 #include "fedep/round/site_store.h"
+#include "fedep/store/site_files.h"
 
 namespace fedep {
 namespace {
