@@ -16,6 +16,7 @@
 #include "fedep/message/nearest.h"
 #include "fedep/model/registry.h"
 #include "fedep/optim/optimizer.h"
+#include "fedep/sim/places.h"
 
 namespace fedep {
 namespace {
@@ -63,6 +64,7 @@ constexpr std::array kListings{
     Listing{"data", data_rows},
     Listing{"partitions", [] { return rows_of(partition_kinds()); }},
     Listing{"optimizers", [] { return rows_of(optimizers()); }},
+    Listing{"places", [] { return rows_of(places()); }},
 };
 
 void print(const Listing& listing) {
@@ -85,7 +87,7 @@ void list(const std::string& what) {
 void add_list_command(CLI::App& app, int&) {
   auto what = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand(
-      "list", "algorithms, inference, models, data, partitions and optimizers, by name");
+      "list", "algorithms, inference, models, data, partitions, optimizers and places, by name");
   command->add_option("what", *what, "one of the lists; default all");
   command->callback([what] { list(*what); });
 }

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "fedep/config/resolve.h"
-#include "fedep/sim/serial.h"
+#include "fedep/sim/places.h"
 #include "fedep/sim/task.h"
 #include "fedep/store/run.h"
 
@@ -21,9 +21,8 @@ int main() {
   const Recipe recipe = resolved(plan);  // every choice that was left open is made
 
   const std::unique_ptr<Task> task = make_task(recipe, "");
-  const std::unique_ptr<LocalInference> inference = task->make_inference();
   const std::unique_ptr<SiteStore> sites = make_memory_store();
-  const auto executor = make_serial(task->population(), *inference, sites.get());
+  const std::unique_ptr<Place> place = find_place("cpu", 1).make(recipe, *task, *sites, {});
   const std::vector<Phase> phases =
       plan_phases(recipe, [&](std::string_view name) { return task->family_of(name); });
 
@@ -32,13 +31,10 @@ int main() {
     fmt::print("round {:2}, {:7}: {} {:.3f}\n", report.round + 1, report.phase,
                report.metrics[0].first, report.metrics[0].second);
   };
-  const RunHooks hooks{
-      .evaluate = [&](const ServerState& state, bool last) { return task->evaluate(state, last); },
-      .watch = watch,
-      .stop_requested = {}};
+  const RunHooks hooks{.watch = watch, .stop_requested = {}};
   // Without a directory: nothing is written.
   const RunResult result =
-      play_run({recipe, phases, task->population(), task->layout(), *executor, *sites, nullptr},
+      play_run({recipe, phases, task->population(), task->layout(), *place, nullptr},
                task->initial_weights(), {}, hooks, false);
   return result.metrics[0].second > 0.5 ? 0 : 1;  // of ten classes
 }

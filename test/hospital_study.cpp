@@ -14,6 +14,7 @@
 #include "fedep/metric/ranking.h"
 #include "fedep/model/blas.h"
 #include "fedep/model/registry.h"
+#include "fedep/round/executor_place.h"
 #include "fedep/sim/chain/local_learning.h"
 #include "fedep/sim/serial.h"
 #include "fedep/store/run.h"
@@ -67,11 +68,9 @@ ServerState play_recipe(const Recipe& given, const Dataset& data) {
   const auto executor = make_serial(population, *inference, sites.get());
   HostVector<float> initial(model->size());
   model->initialise(recipe.seed, initial.span());
-  const RunHooks hooks{.evaluate = [](const ServerState&, bool) { return Metrics{}; },
-                       .watch = {},
-                       .stop_requested = {}};
-  return play_run({recipe, phases, population, model->layout(), *executor, *sites, nullptr},
-                  std::move(initial), Json{}, hooks, false)
+  ExecutorPlace place(recipe.seed, population, *executor, *sites);
+  return play_run({recipe, phases, population, model->layout(), place, nullptr}, std::move(initial),
+                  Json{}, {}, false)
       .state;
 }
 

@@ -12,7 +12,8 @@
 #include "fedep/config/read_recipe.h"
 #include "fedep/data/registry.h"
 #include "fedep/message/error.h"
-#include "fedep/sim/gpu/cuda_run.h"
+#include "fedep/sim/places.h"
+#include "fedep/sim/task.h"
 
 namespace fedep {
 namespace {
@@ -48,9 +49,9 @@ Derived derived(const BenchRow& row) {
             .evaluation_ms = t.evaluations > 0 ? 1e3 * t.evaluation / double(t.evaluations) : 0,
             .of_copy_rate = {},
             .of_product_rate = {}};
-  if (t.copy_rate > 0 && row.cost.counted) {
-    d.of_copy_rate = row.cost.bytes(row.batch) * d.steps_per_second / t.copy_rate;
-    d.of_product_rate = row.cost.operations(row.batch) * d.steps_per_second / t.product_rate;
+  if (t.gauge.copy_rate > 0 && row.cost.counted) {
+    d.of_copy_rate = row.cost.bytes(row.batch) * d.steps_per_second / t.gauge.copy_rate;
+    d.of_product_rate = row.cost.operations(row.batch) * d.steps_per_second / t.gauge.product_rate;
   }
   return d;
 }
@@ -76,12 +77,15 @@ double mean_batch(const Dataset& data, const ClientSettings& settings) {
 
 int bench_round(const BenchOptions& options) {
   check_device(options.device, options.precision);
+  const PlaceRow& where = find_place(options.device, 1);
+  const ProductPrecision precision = find_precision(options.precision);
   Recipe recipe = read_recipe(options.recipe, options.overrides);
-  if (recipe.data.name == "toy") {
-    throw InputError("bench round: data must have examples to learn from, but is toy");
+  const std::unique_ptr<Task> task = make_task(recipe, data_folder(options.data));
+  const Dataset* const data = task->data();
+  if (data == nullptr) {
+    throw InputError(fmt::format("bench round: data must have examples to learn from, but is {}",
+                                 recipe.data.name));
   }
-  const std::unique_ptr<Dataset> data =
-      open_dataset(recipe.data, recipe.seed, data_folder(options.data));
   std::vector<int> sweep = options.clients;
   if (sweep.empty()) sweep.push_back(recipe.server.clients_per_round);
   std::vector<BenchRow> rows;
@@ -95,11 +99,9 @@ int bench_round(const BenchOptions& options) {
     BenchPlan plan{.recipe = recipe,
                    .warm_up = options.warm_up,
                    .rounds = options.rounds,
-                   .evaluate = !options.no_evaluation,
-                   .precision = find_precision(options.precision)};
+                   .evaluate = !options.no_evaluation};
     plan.recipe.server.clients_per_round = clients;
-    rows.push_back({options.device == "cuda" ? bench_rounds_on_gpu(*data, plan)
-                                             : bench_rounds_on_cpu(*data, plan),
+    rows.push_back({bench_rounds(plan, *task, where, {.precision = precision}),
                     step_cost(recipe.model, data->info()), mean_batch(*data, recipe.client)});
     if (rows.back().times.steps == 0) {
       throw InputError("bench round: clients must make steps, but none has a whole batch");
@@ -117,17 +119,17 @@ std::string bench_table(const std::vector<BenchRow>& rows) {
   if (rows.empty()) return "";
   const RoundTimes& first = rows[0].times;
   const StepCost& cost = rows[0].cost;
-  std::string text = fmt::format("{}; {} weights, {} of them live\n", first.device, cost.weights,
-                                 cost.live_weights);
+  std::string text = fmt::format("{}; {} weights, {} of them live\n", first.gauge.device,
+                                 cost.weights, cost.live_weights);
   if (cost.counted) {
     text +=
         fmt::format("a client-step of {:.3g} examples: {:.3g} MB, {:.3g} GFLOP\n", rows[0].batch,
                     cost.bytes(rows[0].batch) * 1e-6, cost.operations(rows[0].batch) * 1e-9);
   }
-  if (first.copy_rate > 0) {
+  if (first.gauge.copy_rate > 0) {
     text += fmt::format(
         "copy within the GPU {:.3g} TB/s measured, TF32 products {:.3g} TFLOP/s nominal\n",
-        first.copy_rate * 1e-12, first.product_rate * 1e-12);
+        first.gauge.copy_rate * 1e-12, first.gauge.product_rate * 1e-12);
   }
   text += fmt::format("{:>8} {:>14} {:>15} {:>12} {:>10} {:>12} {:>10} {:>10} {:>10}\n", "clients",
                       "ms/client-step", "client-steps/s", "training ms", "other ms", "evaluate ms",
@@ -138,8 +140,9 @@ std::string bench_table(const std::vector<BenchRow>& rows) {
         "{:>8} {:>14.4g} {:>15.5g} {:>12.4g} {:>10.4g} {:>12.4g} {:>10} {:>10} {:>10}\n",
         row.times.clients, d.step_ms, d.steps_per_second, d.training_ms, d.other_ms,
         d.evaluation_ms, percent(d.of_copy_rate), percent(d.of_product_rate),
-        row.times.peak_memory > 0 ? fmt::format("{:.2f}", double(row.times.peak_memory) * 1e-9)
-                                  : "-");
+        row.times.gauge.peak_memory > 0
+            ? fmt::format("{:.2f}", double(row.times.gauge.peak_memory) * 1e-9)
+            : "-");
   }
   return text;
 }
@@ -150,7 +153,7 @@ std::string bench_json(const std::vector<BenchRow>& rows) {
   for (const BenchRow& row : rows) {
     const Derived d = derived(row);
     const Json json{
-        {"device", row.times.device},
+        {"device", row.times.gauge.device},
         {"clients", row.times.clients},
         {"rounds", row.times.rounds},
         {"client_steps", row.times.steps},
@@ -159,10 +162,10 @@ std::string bench_json(const std::vector<BenchRow>& rows) {
         {"training_ms", d.training_ms},
         {"other_ms", d.other_ms},
         {"evaluation_ms", row.times.evaluations > 0 ? Json(d.evaluation_ms) : Json(nullptr)},
-        {"copy_bytes_per_second", row.times.copy_rate},
+        {"copy_bytes_per_second", row.times.gauge.copy_rate},
         {"fraction_of_copy_rate", number(d.of_copy_rate)},
         {"fraction_of_tf32_rate", number(d.of_product_rate)},
-        {"peak_device_bytes", row.times.peak_memory},
+        {"peak_device_bytes", row.times.gauge.peak_memory},
         {"weights", row.cost.weights},
         {"live_weights", row.cost.live_weights}};
     text += json.dump() + "\n";

@@ -1,77 +1,48 @@
 #include "app/bench/bench_rounds.h"
 
 #include <chrono>
-
-#include "fedep/inference/method.h"
-#include "fedep/model/registry.h"
-#include "fedep/round/play_round.h"
-#include "fedep/sim/chain/local_learning.h"
-#include "fedep/sim/evaluation.h"
-#include "fedep/sim/serial.h"
+#include <memory>
+#include <vector>
 
 namespace fedep {
 namespace {
 
-double now() {
+// The host's clock, when all that the place was given is done.
+double now(Place& place) {
+  place.wait();
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-class Timed final : public LocalInference {
- public:
-  explicit Timed(LocalInference& inner) : inner_(inner) {}
-
-  ClientRun infer(const Visit& visit, VisitNumbers& numbers) override {
-    const double start = now();
-    ClientRun run = inner_.infer(visit, numbers);
-    seconds += now() - start;
-    return run;
-  }
-
-  double seconds = 0;
-
- private:
-  LocalInference& inner_;
-};
-
 }  // namespace
 
-RoundTimes bench_rounds_on_cpu(const Dataset& data, const BenchPlan& plan) {
-  const Recipe& recipe = plan.recipe;
-  const Population population = make_population(data.clients());
-  ClientIndex index;
-  for (std::size_t i = 0; i < population.size(); ++i) index[population[i].key] = i;
+RoundTimes bench_rounds(const BenchPlan& plan, Task& task, const PlaceRow& where,
+                        const PlaceOptions& options) {
+  Recipe recipe = plan.recipe;
+  recipe.evaluate.samples = 0;  // the point's scores alone
   const std::vector<Phase> phases =
-      plan_phases(recipe, [](std::string_view name) { return find_method(name).family; });
+      plan_phases(recipe, [&](std::string_view name) { return task.family_of(name); });
   const Phase& phase = phases.back();
-  const auto model = make_model(recipe.model, data.info());
-  HostVector<float> initial(model->size());
-  model->initialise(recipe.seed, initial.span());
-  const auto sites = make_memory_store();
-  const auto inference =
-      make_local_learning(data, index, recipe, make_model(recipe.model, data.info()));
-  Timed timed(*inference);
-  const auto executor = make_serial(population, timed, sites.get());
-  ServerState state = begin_phase(initial_server_state(recipe.server, std::move(initial)), phase,
-                                  std::int64_t(phases.size()) - 1, population);
-  RoundTimes times{.device = "cpu, one core", .clients = phase.clients_per_round};
+  const std::unique_ptr<SiteStore> home = make_memory_store();
+  const std::unique_ptr<Place> place = where.make(recipe, task, *home, options);
+  ServerState state = begin_phase(initial_server_state(recipe.server, task.initial_weights()),
+                                  phase, std::int64_t(phases.size()) - 1, task.population());
+  RoundTimes times{.gauge = {}, .clients = phase.clients_per_round};
   for (int round = -plan.warm_up; round < plan.rounds; ++round) {
-    timed.seconds = 0;
-    const double start = now();
-    const RoundNumbers numbers = play_round(state, phase, recipe.seed, population, *executor);
-    const double seconds = now() - start;
+    const double start = now(*place);
+    const RoundNumbers numbers = place->play(state, phase);
+    const double played = now(*place);
+    if (plan.evaluate) place->evaluate(state, false);
+    const double end = now(*place);
     if (round < 0) continue;
+    const double training = place->training_seconds();
     ++times.rounds;
     times.steps += numbers.steps;
-    times.training += timed.seconds;
-    times.other += seconds - timed.seconds;
+    times.training += training;
+    times.other += played - start - training;
+    times.evaluation += end - played;
+    times.evaluations += plan.evaluate;
   }
-  if (plan.evaluate) {
-    Evaluation evaluation(data, make_model(recipe.model, data.info()));
-    const double start = now();
-    evaluation.at(point_estimate(state));
-    times.evaluation = now() - start;
-    times.evaluations = 1;
-  }
+  times.gauge = place->gauge();
   return times;
 }
 

@@ -2,13 +2,10 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
-#include <optional>
-#include <string>
 
 #include "fedep/config/recipe.h"
-#include "fedep/cuda/network/cohort_model.h"
-#include "fedep/data/dataset.h"
+#include "fedep/sim/places.h"
+#include "fedep/sim/task.h"
 
 namespace fedep {
 
@@ -17,12 +14,11 @@ struct BenchPlan {
   int warm_up = 1;  // rounds before the clock starts
   int rounds = 3;   // that are timed
   bool evaluate = true;
-  ProductPrecision precision = ProductPrecision::tf32;  // on a GPU
 };
 
 // Seconds and counts over all timed rounds.
 struct RoundTimes {
-  std::string device;
+  PlaceGauge gauge;
   std::size_t clients = 0;  // a round
   std::size_t rounds = 0;
   std::size_t steps = 0;  // of all clients
@@ -30,14 +26,10 @@ struct RoundTimes {
   double other = 0;       // the rest: on the GPU the methods' arithmetic; deltas, the server
   double evaluation = 0;  // of `evaluations`
   std::size_t evaluations = 0;
-  // GPU only.
-  double copy_rate = 0;         // bytes a second, measured
-  double product_rate = 0;      // operations a second, nominal
-  std::size_t peak_memory = 0;  // bytes
 };
 
-RoundTimes bench_rounds_on_cpu(const Dataset& data, const BenchPlan& plan);
-// Throws InputError if this build or this machine has no GPU.
-RoundTimes bench_rounds_on_gpu(const Dataset& data, const BenchPlan& plan);
+// Throws InputError if the place cannot play the task.
+RoundTimes bench_rounds(const BenchPlan& plan, Task& task, const PlaceRow& where,
+                        const PlaceOptions& options);
 
 }  // namespace fedep

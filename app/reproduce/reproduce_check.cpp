@@ -13,8 +13,8 @@
 #include "app/reproduce/results.h"
 #include "app/run/run_recipe.h"
 #include "fedep/message/error.h"
-#include "fedep/sim/gpu/cuda_run.h"
 #include "fedep/sim/learning_task.h"
+#include "fedep/sim/places.h"
 #include "fedep/store/durable_file.h"
 
 namespace fedep {
@@ -102,7 +102,7 @@ class PlanCheck {
     try {
       if (is_read) check_learning(plan.recipe, task_->data()->info().target);
       check_run(plan.recipe, *task_);
-      if (inputs_.device == "cuda") check_cuda_run(plan.recipe, *task_);
+      find_place(inputs_.device, 1).check(plan.recipe, *task_);
     } catch (const InputError& error) {
       throw InputError(fmt::format("row {}: {}", plan.row, error.what()));
     }

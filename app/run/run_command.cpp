@@ -87,7 +87,7 @@ int check(const RunOptions& options) {
   const std::unique_ptr<Task> task = make_task(recipe, data_folder(options.data));
   check_run(recipe, *task);
   fmt::print("{}", to_toml(recipe));
-  warn_of_run(recipe, *task);
+  warn_of_run(recipe, *task, find_place(options.device, options.threads));
   fmt::print(stderr, "{} clients, {} examples, {} weights: ready to run\n",
              task->population().size(), task->population().examples(), size_of(task->layout()));
   return 0;

@@ -27,8 +27,7 @@
 #include "fedep/message/check.h"
 #include "fedep/message/nearest.h"
 #include "fedep/optim/optimizer.h"
-#include "fedep/sim/gpu/cuda_run.h"
-#include "fedep/sim/threads.h"
+#include "fedep/sim/places.h"
 #include "fedep/store/burn_in.h"
 #include "fedep/store/checkpoint.h"
 #include "fedep/store/durable_file.h"
@@ -96,7 +95,7 @@ std::string origin_of(const Recipe& recipe, std::uint64_t data, const RunRecipeO
   return fmt::format(
       "fedep {}, {}\nprogram {:016x}\nmachine {}\ndevice {}\ndata {:016x}\nmodel {:016x}\n",
       version_text(), build_text(), program, machine_text(),
-      options.device == "cuda" ? device_text(options) : "cpu", data, model);
+      place_of(options).own_memory ? device_text(options) : options.device, data, model);
 }
 
 // A run whose log was begun before logs said it is not held to anything.
@@ -133,12 +132,12 @@ void check_run(const Recipe& recipe, const Task& task) {
   check_optimizer(recipe.client.optimizer);  // also where this task's clients have none to run
 }
 
-void warn_of_run(const Recipe& recipe, const Task& task, bool on_gpu) {
+void warn_of_run(const Recipe& recipe, const Task& task, const PlaceRow& place) {
   const std::vector<Phase> phases = phases_of(recipe, task);
   for (const std::string& line : warnings_of(recipe, phases, task)) {
     fmt::print(stderr, "{}\n", line);
   }
-  if (on_gpu) return;
+  if (place.own_memory) return;
   const std::string memory =
       memory_warning(factor_bytes(recipe, phases, task.population().size(), size_of(task.layout())),
                      available_memory());
@@ -149,8 +148,8 @@ RunResult run_recipe(const Recipe& recipe, const RunRecipeOptions& options) {
   const std::unique_ptr<Task> task = make_task(recipe, options.data);
   check_run(recipe, *task);
   const std::vector<Phase> phases = phases_of(recipe, *task);
-  const bool on_gpu = options.device == "cuda";
-  if (on_gpu) check_cuda_run(recipe, *task);  // before there is a directory that holds a run
+  const PlaceRow& where = place_of(options);
+  where.check(recipe, *task);  // before there is a directory that holds a run
   const std::uint64_t data = task->data() != nullptr ? fingerprint(*task->data()) : 0;
   const std::string data_text = fmt::format("{:016x}", data);
   std::optional<RunLock> lock;
@@ -164,35 +163,21 @@ RunResult run_recipe(const Recipe& recipe, const RunRecipeOptions& options) {
   if (const std::string features = task->features(); !features.empty()) {
     replace_file(directory.path() / "features.json", std::as_bytes(std::span(features)));
   }
-  // On a GPU factors live there; what a checkpoint saves of them is in files alone.
+  // Where factors live elsewhere, what a checkpoint saves of them is in files alone.
   const std::unique_ptr<SiteStore> files =
-      on_gpu || recipe.checkpoint.sites == SiteMemory::disk
+      where.own_memory || recipe.checkpoint.sites == SiteMemory::disk
           ? make_disk_store(directory.sites())
           : make_memory_store(std::make_unique<SiteFiles>(directory.sites()));
-  const std::unique_ptr<CudaRun> cuda =
-      on_gpu ? make_cuda_run(recipe, *task, *files, find_precision(options.precision)) : nullptr;
-  SiteStore& sites = cuda ? cuda->sites() : *files;
-  const auto make_inference = [&] { return task->make_inference(); };
-  const std::unique_ptr<Executor> executor =
-      make_threads(task->population(), make_inference, &sites, options.threads);
+  const std::unique_ptr<Place> place = where.make(recipe, *task, *files, place_options(options));
 
   Progress progress(isatty(STDERR_FILENO) == 1);
   Events events(directory.path());
-  RunHooks hooks{
-      .evaluate = [&](const ServerState& state, bool last) { return task->evaluate(state, last); },
-      .watch =
-          [&](const RoundReport& report) {
-            events.write(report);
-            progress.show(report);
-          },
-      .stop_requested = interrupt_requested};
-  if (cuda) {
-    hooks.evaluate = [&](const ServerState& state, bool last) {
-      return cuda->evaluate(state, last);
-    };
-    hooks.play = [&](ServerState& state, const Phase& phase) { return cuda->play(state, phase); };
-    hooks.bring_home = [&](ServerState& state) { cuda->bring_home(state); };
-  }
+  RunHooks hooks{.watch =
+                     [&](const RoundReport& report) {
+                       events.write(report);
+                       progress.show(report);
+                     },
+                 .stop_requested = interrupt_requested};
   Json header{{"kind", "run"},
               {"recipe", to_toml(recipe)},
               {"seed", recipe.seed},
@@ -201,7 +186,7 @@ RunResult run_recipe(const Recipe& recipe, const RunRecipeOptions& options) {
               {"version", version_text()},
               {"machine", machine_text()},
               {"device", device_text(options)}};
-  if (const std::string remark = on_gpu ? cuda_remark(recipe) : ""; !remark.empty()) {
+  if (const std::string remark = where.remark(recipe); !remark.empty()) {
     header["remark"] = remark;
     fmt::print(stderr, "{}\n", remark);
   }
@@ -221,18 +206,17 @@ RunResult run_recipe(const Recipe& recipe, const RunRecipeOptions& options) {
       burn_in->keep(state, phase, directory.log());
     };
   }
-  warn_of_run(recipe, *task, on_gpu);
+  warn_of_run(recipe, *task, where);
   catch_interrupts();
   RunResult result =
-      play_run({recipe, phases, task->population(), task->layout(), *executor, sites, &directory},
+      play_run({recipe, phases, task->population(), task->layout(), *place, &directory},
                task->initial_weights(), header, hooks, resume);
   progress.close();
   const RunSummary summary = summary_of(read_log(directory.log()));
   const std::string refusals = refusals_text(summary);
   if (!refusals.empty()) fmt::print(stderr, "{}\n", refusals);
   if (result.end == RunEnd::done) {
-    write_last_evaluation(directory, result.state.round,
-                          cuda ? cuda->reliability() : task->reliability());
+    write_last_evaluation(directory, result.state.round, place->reliability());
     if (task->data() != nullptr && !often_refused(summary)) {
       const std::string doubt =
           noise_doubt(result.metrics, recipe.model.noise,
@@ -265,16 +249,11 @@ void restore_evaluation(const Recipe& recipe, const RunRecipeOptions& options) {
   const std::unique_ptr<Task> task = make_task(recipe, options.data);
   const std::int64_t rounds = rounds_of(recipe);
   const ServerState state = read_checkpoint(directory.checkpoint(rounds), task->layout()).state;
-  if (options.device == "cuda") {
-    const std::unique_ptr<SiteStore> no_sites = make_memory_store();  // no round follows
-    const std::unique_ptr<CudaRun> cuda =
-        make_cuda_run(recipe, *task, *no_sites, find_precision(options.precision));
-    cuda->evaluate(state, true);
-    write_last_evaluation(directory, rounds, cuda->reliability());
-  } else {
-    task->evaluate(state, true);
-    write_last_evaluation(directory, rounds, task->reliability());
-  }
+  const std::unique_ptr<SiteStore> no_sites = make_memory_store();  // no round follows
+  const std::unique_ptr<Place> place =
+      place_of(options).make(recipe, *task, *no_sites, place_options(options));
+  place->evaluate(state, true);
+  write_last_evaluation(directory, rounds, place->reliability());
 }
 
 Recipe shortened(Recipe recipe, std::int64_t rounds) {
@@ -301,17 +280,21 @@ std::filesystem::path data_folder(const std::string& option) {
   return from_environment != nullptr ? from_environment : "";
 }
 
+const PlaceRow& place_of(const RunRecipeOptions& options) {
+  return find_place(options.device, options.threads);
+}
+
+PlaceOptions place_options(const RunRecipeOptions& options) {
+  return {.threads = options.threads, .precision = find_precision(options.precision)};
+}
+
 void check_device(const std::string& device, const std::string& precision) {
-  constexpr std::array<std::string_view, 2> kDevices{"cpu", "cuda"};
   find_precision(precision);
-  if (device == "cpu") return;
-  if (device != "cuda") throw InputError(unknown_name("device", device, kDevices));
-  if (const std::string why = cuda_problem(); !why.empty()) throw InputError(why);
+  if (const std::string why = find_place(device, 1).problem(); !why.empty()) throw InputError(why);
 }
 
 std::string device_text(const RunRecipeOptions& options) {
-  return options.device == "cuda" ? cuda_text(find_precision(options.precision))
-                                  : device_text(options.threads);
+  return place_of(options).text(place_options(options));
 }
 
 }  // namespace fedep

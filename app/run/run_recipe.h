@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "fedep/config/recipe.h"
+#include "fedep/sim/places.h"
 #include "fedep/sim/task.h"
 #include "fedep/store/run.h"
 
@@ -47,8 +48,8 @@ void restore_evaluation(const Recipe& recipe, const RunRecipeOptions& options);
 
 // Throws InputError for what would only be found out in some later round.
 void check_run(const Recipe& recipe, const Task& task);
-// Says on stderr what is no mistake, but will not end well. A GPU's memory has a check of its own.
-void warn_of_run(const Recipe& recipe, const Task& task, bool on_gpu = false);
+// Says on stderr what is no mistake, but will not end well at this place.
+void warn_of_run(const Recipe& recipe, const Task& task, const PlaceRow& place);
 
 // The recipe's first `rounds` rounds: later phases go, the one that the limit falls into ends with
 // it.
@@ -57,6 +58,10 @@ std::int64_t rounds_of(const Recipe& recipe);
 
 // What --data names, or else $FEDEP_DATA.
 std::filesystem::path data_folder(const std::string& option);
+
+// What --device, --threads and --precision name.
+const PlaceRow& place_of(const RunRecipeOptions& options);
+PlaceOptions place_options(const RunRecipeOptions& options);
 
 // Throws InputError for a --device that does not exist or that this build or machine does not have,
 // and for a --precision that does not exist.

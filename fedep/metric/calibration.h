@@ -103,4 +103,11 @@ class EqualMassBins {
   std::int64_t undefined_ = 0;  // NaN forecasts, not among forecasts_
 };
 
+// Confidence against accuracy at the mean of q, and marginalised over draws from it. Empty where
+// there are no classes or no draws.
+struct Reliability {
+  std::vector<ReliabilityBin> point;
+  std::vector<ReliabilityBin> marginal;
+};
+
 }  // namespace fedep

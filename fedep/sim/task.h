@@ -12,19 +12,12 @@
 #include "fedep/data/dataset.h"
 #include "fedep/message/layout.h"
 #include "fedep/metric/calibration.h"
+#include "fedep/metric/metrics.h"
 #include "fedep/round/population.h"
 #include "fedep/round/server_state.h"
 #include "fedep/round/visit.h"
-#include "fedep/store/run_log.h"
 
 namespace fedep {
-
-// Confidence against accuracy at the mean of q, and marginalised over draws from it. Empty where
-// there are no classes or no draws.
-struct Reliability {
-  std::vector<ReliabilityBin> point;
-  std::vector<ReliabilityBin> marginal;
-};
 
 class Task {
  public:

@@ -52,7 +52,7 @@ class Keeper {
   void write(const ServerState& state, const Phase& phase) {
     if (parts_.directory == nullptr) return;
     const bool factors = phase.stateful() && parts_.recipe.checkpoint.factors;
-    SiteManifest sites = factors ? parts_.sites.save() : SiteManifest{};
+    SiteManifest sites = factors ? parts_.place.sites().save() : SiteManifest{};
     write_checkpoint(parts_.directory->checkpoint(state.round),
                      {state, sites, recipe_, slot_names(phase.server_optimizer)}, parts_.layout);
     manifests_.insert_or_assign(state.round, std::move(sites));
@@ -77,7 +77,7 @@ class Keeper {
       latest = std::move(checkpoint.state);
     }
     if (manifests_.empty()) return std::nullopt;
-    parts_.sites.restore(manifests_.rbegin()->second);
+    parts_.place.sites().restore(manifests_.rbegin()->second);
     prune();
     return latest;
   }
@@ -126,7 +126,7 @@ class Keeper {
     }
     std::vector<SiteManifest> kept;
     for (const auto& [round, manifest] : manifests_) kept.push_back(manifest);
-    parts_.sites.keep_only(kept);
+    parts_.place.sites().keep_only(kept);
   }
 
   const RunParts& parts_;
@@ -156,19 +156,16 @@ RunResult play_run(const RunParts& parts, HostVector<float> initial, const Json&
     }
   }
   ServerState& state = result.state;
-  const auto bring_home = [&] {
-    if (hooks.bring_home) hooks.bring_home(state);
-  };
   // A run that was over already still says how it ended.
-  if (state.round == rounds) result.metrics = hooks.evaluate(state, true);
+  if (state.round == rounds) result.metrics = parts.place.evaluate(state, true);
   const auto start = std::chrono::steady_clock::now();
   while (state.round < rounds) {
     const std::int64_t index = phase_of(parts.phases, state.round);
     const Phase& phase = parts.phases[std::size_t(index)];
     if (state.phase != index) {
-      bring_home();
+      parts.place.bring_home(state);
       state = begin_phase(std::move(state), phase, index, parts.population);
-      parts.sites.clear();
+      parts.place.sites().clear();
     }
     const auto round_start = std::chrono::steady_clock::now();
     RoundReport report{.round = state.round,
@@ -177,12 +174,10 @@ RunResult play_run(const RunParts& parts, HostVector<float> initial, const Json&
                        .numbers = {},
                        .seconds = 0,
                        .metrics = {}};
-    report.numbers =
-        hooks.play ? hooks.play(state, phase)
-                   : play_round(state, phase, parts.recipe.seed, parts.population, parts.executor);
+    report.numbers = parts.place.play(state, phase);
     const bool stop = hooks.stop_requested && hooks.stop_requested();
     if (due(parts.recipe.evaluate.every, state.round, rounds)) {
-      report.metrics = hooks.evaluate(state, state.round == rounds);
+      report.metrics = parts.place.evaluate(state, state.round == rounds);
       result.metrics = report.metrics;
     }
     report.seconds = seconds_since(round_start);
@@ -192,23 +187,23 @@ RunResult play_run(const RunParts& parts, HostVector<float> initial, const Json&
           round_line(report.round, report.phase, report.numbers, report.seconds, report.metrics));
     }
     if (hooks.keep && std::ranges::count(hooks.keep_after, state.round) > 0) {
-      bring_home();
+      parts.place.bring_home(state);
       hooks.keep(state, phase);
     }
     if (stop || due(parts.recipe.checkpoint.every, state.round, rounds) ||
         keeper.due_at_end_of(phase, state.round)) {
-      bring_home();
+      parts.place.bring_home(state);
       keeper.write(state, phase);
     }
     if (hooks.watch) hooks.watch(report);
     if (stop && state.round < rounds) {
-      bring_home();
+      parts.place.bring_home(state);
       result.end = RunEnd::interrupted;
       result.goes_on_from = keeper.goes_on_from();
       return result;
     }
   }
-  bring_home();
+  parts.place.bring_home(state);
   if (log) {
     Json line{{"kind", "end"}, {"rounds", state.round}, {"seconds", seconds_since(start)}};
     log->write(line);

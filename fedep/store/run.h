@@ -13,11 +13,10 @@
 
 #include "fedep/config/recipe.h"
 #include "fedep/message/layout.h"
-#include "fedep/round/executor.h"
 #include "fedep/round/phase.h"
+#include "fedep/round/place.h"
 #include "fedep/round/population.h"
 #include "fedep/round/server_state.h"
-#include "fedep/round/site_store.h"
 #include "fedep/store/run_directory.h"
 #include "fedep/store/run_log.h"
 
@@ -36,14 +35,8 @@ struct RoundReport {
 };
 
 struct RunHooks {
-  std::function<Metrics(const ServerState&, bool last)> evaluate;
   std::function<void(const RoundReport&)> watch;  // may be empty
   std::function<bool()> stop_requested;           // asked between rounds; may be empty
-  // Where the server's state lives elsewhere (on a GPU): `play` plays a round there instead of
-  // play_round() and moves state.round on; `bring_home` makes `state` what that place holds, before
-  // anybody here reads its messages. Both or neither.
-  std::function<RoundNumbers(ServerState&, const Phase&)> play = {};
-  std::function<void(ServerState&)> bring_home = {};
   // After so many rounds `keep` gets the state, brought home, and the phase it belongs to; the
   // round is in the log by then.
   std::vector<std::int64_t> keep_after = {};
@@ -56,8 +49,7 @@ struct RunParts {
   const std::vector<Phase>& phases;
   const Population& population;
   const Layout& layout;
-  Executor& executor;
-  SiteStore& sites;
+  Place& place;
   // Where the run is kept; null: nowhere, and nothing can be resumed.
   const RunDirectory* directory;
 };

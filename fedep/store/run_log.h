@@ -15,15 +15,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "fedep/metric/metrics.h"
 #include "fedep/round/play_round.h"
 #include "fedep/store/durable_file.h"
 
 namespace fedep {
 
 using Json = nlohmann::ordered_json;
-
-// Named results of an evaluation, in the order they are written. NaN stands for "does not exist".
-using Metrics = std::vector<std::pair<std::string, double>>;
 
 class RunLog {
  public:

@@ -13,6 +13,7 @@
 #include "fedep/inference/method.h"
 #include "fedep/model/blas.h"
 #include "fedep/model/registry.h"
+#include "fedep/round/executor_place.h"
 #include "fedep/sim/chain/local_learning.h"
 #include "fedep/sim/evaluation.h"
 #include "fedep/sim/serial.h"
@@ -112,15 +113,15 @@ class World {
                               : make_threads(population_, make_inference, sites.get(), workers);
     Evaluation evaluation(*data_, make_model(recipe_.model, data_->info()));
     std::int64_t played = 0;
-    const RunHooks hooks{
-        .evaluate = [&](const ServerState& s, bool) { return evaluation.at(point_estimate(s)); },
-        .watch = {},
-        .stop_requested = [&] { return ++played == stop_after; }};
+    ExecutorPlace place(
+        recipe_.seed, population_, *executor, *sites,
+        [&](const ServerState& s, bool) { return evaluation.at(point_estimate(s)); });
+    const RunHooks hooks{.watch = {}, .stop_requested = [&] { return ++played == stop_after; }};
     HostVector<float> initial(model_->size());
     model_->initialise(1, initial.span());
     const RunResult result =
-        play_run({recipe_, phases_, population_, model_->layout(), *executor, *sites, directory},
-                 initial, Json{{"kind", "run"}}, hooks, resume);
+        play_run({recipe_, phases_, population_, model_->layout(), place, directory}, initial,
+                 Json{{"kind", "run"}}, hooks, resume);
     EXPECT_EQ(result.end, stop_after > 0 ? RunEnd::interrupted : RunEnd::done);
     Ended ended{result.state, {}, result.metrics};
     for (std::size_t k = 0; k < population_.size(); ++k) {

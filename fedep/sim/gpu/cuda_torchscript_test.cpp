@@ -8,7 +8,7 @@
 
 #include "fedep/cuda/device/device.h"
 #include "fedep/sim/gpu/cuda_evaluation.h"
-#include "fedep/sim/gpu/cuda_run.h"
+#include "fedep/sim/gpu/cuda_place.h"
 #include "fedep/sim/gpu/test_cuda_agreement.h"
 
 namespace fedep {

@@ -1,6 +1,7 @@
-#include "fedep/sim/gpu/cuda_run.h"
+#include "fedep/sim/gpu/cuda_place.h"
 
 #include "fedep/cuda/device/device.h"
+#include "fedep/cuda/device/device_gauge.h"
 #include "fedep/cuda/round/device_sites.h"
 #include "fedep/message/check.h"
 #include "fedep/sim/gpu/cuda_cohort.h"
@@ -10,14 +11,16 @@
 namespace fedep {
 namespace {
 
-class RunOnGpu final : public CudaRun {
+class CudaPlace final : public Place {
  public:
-  RunOnGpu(const Recipe& recipe, const Task& task, const Dataset& data, SiteStore& home,
-           ProductPrecision precision)
+  CudaPlace(const Recipe& recipe, const Task& task, const Dataset& data, SiteStore& home,
+            ProductPrecision precision)
       : sites_(home),
         inference_(make_cuda_inference(data, recipe, precision)),
         evaluation_(data, recipe, precision),
-        rounds_(recipe.seed, task.population(), *inference_, &sites_) {}
+        rounds_(recipe.seed, task.population(), *inference_, &sites_) {
+    reset_peak_device_memory();
+  }
 
   SiteStore& sites() override { return sites_; }
   RoundNumbers play(ServerState& state, const Phase& phase) override {
@@ -30,6 +33,15 @@ class RunOnGpu final : public CudaRun {
   }
   Reliability reliability() const override { return evaluation_.reliability(); }
 
+  double training_seconds() const override { return inference_->training_seconds(); }
+  void wait() override { wait_for_device(); }
+  PlaceGauge gauge() override {
+    return {.device = device_name(),
+            .copy_rate = measured_copy_rate(),
+            .product_rate = nominal_tf32_rate(),
+            .peak_memory = peak_device_memory()};
+  }
+
  private:
   DeviceSites sites_;
   std::unique_ptr<CudaInference> inference_;
@@ -41,9 +53,9 @@ class RunOnGpu final : public CudaRun {
 
 std::string cuda_problem() { return device_problem(); }
 
-std::string cuda_text(ProductPrecision precision) {
+std::string cuda_text(const PlaceOptions& options) {
   return fmt::format("cuda {} ({})", device_name(),
-                     precision == ProductPrecision::tf32 ? "tf32" : "float32");
+                     options.precision == ProductPrecision::tf32 ? "tf32" : "float32");
 }
 
 std::string cuda_remark(const Recipe& recipe) {
@@ -52,7 +64,7 @@ std::string cuda_remark(const Recipe& recipe) {
          "resnet18 and resnet_small run all clients of a round at once";
 }
 
-void check_cuda_run(const Recipe& recipe, const Task& task) {
+void check_cuda_place(const Recipe& recipe, const Task& task) {
   if (const std::string why = device_problem(); !why.empty()) throw InputError(why);
   const Dataset* data = task.data();
   if (data == nullptr) {
@@ -64,10 +76,10 @@ void check_cuda_run(const Recipe& recipe, const Task& task) {
   if (recipe.model.name == "torchscript") make_cohort_model(recipe.model, data->info(), {});
 }
 
-std::unique_ptr<CudaRun> make_cuda_run(const Recipe& recipe, const Task& task, SiteStore& home,
-                                       ProductPrecision precision) {
-  check_cuda_run(recipe, task);
-  return std::make_unique<RunOnGpu>(recipe, task, *task.data(), home, precision);
+std::unique_ptr<Place> make_cuda_place(const Recipe& recipe, Task& task, SiteStore& home,
+                                       const PlaceOptions& options) {
+  check_cuda_place(recipe, task);
+  return std::make_unique<CudaPlace>(recipe, task, *task.data(), home, options.precision);
 }
 
 }  // namespace fedep

@@ -1,0 +1,20 @@
+// A run whose messages live on a GPU and whose clients train there, all of a round at once: the
+// place `cuda` (sim/places.h). A build without CUDA has this header too, and says what is missing
+// (cuda_place_absent.cpp).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "fedep/sim/places.h"
+
+namespace fedep {
+
+std::string cuda_problem();
+std::string cuda_text(const PlaceOptions& options);
+std::string cuda_remark(const Recipe& recipe);
+void check_cuda_place(const Recipe& recipe, const Task& task);
+std::unique_ptr<Place> make_cuda_place(const Recipe& recipe, Task& task, SiteStore& home,
+                                       const PlaceOptions& options);
+
+}  // namespace fedep
