@@ -1,8 +1,8 @@
-// An algorithm: the cavity a client is given, what it needs of the client's run, the delta made of
-// that, how deltas are weighted. Everything else about a round is the same for all of them.
+// An algorithm: the cavity a client is given, what it needs of the client's run, how deltas are
+// weighted. The delta follows from what it needs (delta.h). Everything else about a round is the same
+// for all of them.
 //
 //   const Algorithm& algorithm = find_algorithm("fed_ep");
-//   const Message delta = algorithm.delta(run, global, {.rho = 0.1});
 #pragma once
 
 #include <span>
@@ -12,7 +12,6 @@
 
 #include "fedep/algorithm/client_run.h"
 #include "fedep/algorithm/settings.h"
-#include "fedep/message/gaussian.h"
 
 namespace fedep {
 
@@ -35,7 +34,6 @@ struct Algorithm {
   bool pools_epochs;       // all epochs' examples shuffled together, not epoch by epoch
   bool averages_in_epoch;  // a sample is the average of its epoch's iterates
   WeightRule weight;       // unless the recipe says otherwise
-  Message (*delta)(const ClientRun& run, const Message& global, const DeltaSettings& settings);
 };
 
 // Every algorithm there is; one row each in registry.cpp.

@@ -8,6 +8,7 @@
 #include "fedep/algorithm/cavity.h"
 #include "fedep/algorithm/cooldown.h"
 #include "fedep/algorithm/damping.h"
+#include "fedep/algorithm/delta.h"
 #include "fedep/algorithm/fed_avg.h"
 #include "fedep/algorithm/fed_ep.h"
 #include "fedep/algorithm/fed_pa.h"
@@ -123,7 +124,7 @@ TEST(FedPa, RefusesNoSamplesAndNegativeRho) {
 
 TEST(FedAvg, DeltaIsTheMoveOfTheWeightsAndLeavesThePrecision) {
   const Q global = from_mean(V{1.0, 2.0}, 1.0);
-  const Q delta = fed_avg_delta(V{1.5, 1.0}, global);
+  const Q delta = fed_avg_delta(V{1.5, 1.0}, mean(global));
   EXPECT_EQ(delta, Q(V({0.5, -1.0}), 0.0));
 }
 
@@ -224,17 +225,35 @@ TEST(Algorithms, AreFoundByNameAndAnUnknownOneGetsASuggestion) {
   }
 }
 
+// What add_delta() adds, in words.
+struct Added {
+  Message delta;
+
+  void add_quotient(const Message& tilted, const std::optional<Message>& divisor) {
+    delta = fed_ep_delta(tilted, divisor.value_or(global));
+  }
+  void add_move(const HostVector<float>& to) { delta = fed_avg_delta(to, mean(global)); }
+  void add_points(const HostVector<float>& eta) { delta = {eta, 0.0f}; }
+
+  Message global = from_mean(HostVector<float>{1, 2}, 1.0f);
+};
+
 TEST(Algorithms, EachMakesItsDeltaOfWhatItNeeds) {
-  const Message global = from_mean(HostVector<float>{1, 2}, 1.0f);
   ClientRun run{.last = {2, 4}, .samples = {}, .tilted = Message({3, 3}, 2.0f)};
+  const auto delta_of = [&](const char* name, std::optional<Message> divisor = {}) {
+    Added rows;
+    add_delta(find_algorithm(name), run, std::move(divisor), mean(rows.global), {}, rows);
+    return rows.delta;
+  };
   const Message moved({1, 2}, 0.0f);
-  EXPECT_EQ(find_algorithm("fed_avg").delta(run, global, {}), moved);
+  EXPECT_EQ(delta_of("fed_avg"), moved);
   // Without samples yet FedPA is FedAvg; with one it moves to that sample.
-  EXPECT_EQ(find_algorithm("fed_pa").delta(run, global, {}), moved);
+  EXPECT_EQ(delta_of("fed_pa"), moved);
   run.samples = {{0, 0}};
-  EXPECT_EQ(find_algorithm("fed_pa").delta(run, global, {}), Message({-1, -2}, 0.0f));
-  EXPECT_EQ(find_algorithm("fed_ep").delta(run, global, {}), Message({2, 1}, 1.0f));
-  EXPECT_EQ(find_algorithm("fed_sep").delta(run, global, {}), Message({2, 1}, 1.0f));
+  EXPECT_EQ(delta_of("fed_pa"), Message({-1, -2}, 0.0f));
+  EXPECT_EQ(delta_of("fed_ep"), Message({2, 1}, 1.0f));
+  EXPECT_EQ(delta_of("fed_sep"), Message({2, 1}, 1.0f));
+  EXPECT_EQ(delta_of("fed_ep", Message({1, 1}, 0.5f)), Message({2, 2}, 1.5f));
 }
 
 }  // namespace

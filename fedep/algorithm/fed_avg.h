@@ -8,8 +8,8 @@ namespace fedep {
 
 // (theta_last - theta, 0).
 template <Storage V>
-Gaussian<V> fed_avg_delta(const V& last, const Gaussian<V>& global) {
-  return {last - mean(global), typename V::Scalar(0)};
+Gaussian<V> fed_avg_delta(const V& last, const V& start) {
+  return {last - start, typename V::Scalar(0)};
 }
 
 }  // namespace fedep

@@ -66,9 +66,4 @@ V posterior_delta(std::span<const V> samples, const V& initial, double rho) {
                       posterior_weights(products_of_moves(samples, initial), rho));
 }
 
-template <Storage V>
-Gaussian<V> fed_pa_delta(std::span<const V> samples, double rho, const Gaussian<V>& global) {
-  return {posterior_delta(samples, mean(global), rho), typename V::Scalar(0)};
-}
-
 }  // namespace fedep

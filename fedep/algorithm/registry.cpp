@@ -1,27 +1,11 @@
 #include <array>
 
 #include "fedep/algorithm/algorithm.h"
-#include "fedep/algorithm/fed_avg.h"
-#include "fedep/algorithm/fed_ep.h"
-#include "fedep/algorithm/fed_pa.h"
+#include "fedep/message/error.h"
 #include "fedep/message/nearest.h"
 
 namespace fedep {
 namespace {
-
-Message last_iterate_delta(const ClientRun& run, const Message& global, const DeltaSettings&) {
-  return fed_avg_delta(run.last, global);
-}
-
-// Before the first mixed-in sample FedPA is FedAvg.
-Message samples_delta(const ClientRun& run, const Message& global, const DeltaSettings& settings) {
-  if (run.samples.empty()) return fed_avg_delta(run.last, global);
-  return fed_pa_delta(std::span<const HostVector<float>>(run.samples), settings.rho, global);
-}
-
-Message tilted_delta(const ClientRun& run, const Message& global, const DeltaSettings&) {
-  return fed_ep_delta(run.tilted, global);
-}
 
 constexpr std::array kAlgorithms{
     Algorithm{.name = "fed_avg",
@@ -31,8 +15,7 @@ constexpr std::array kAlgorithms{
               .point_estimate = true,
               .pools_epochs = true,
               .averages_in_epoch = false,
-              .weight = WeightRule::examples,
-              .delta = last_iterate_delta},
+              .weight = WeightRule::examples},
     Algorithm{.name = "fed_pa",
               .summary = "posterior averaging: natural gradients of the local posteriors",
               .cavity = CavityKind::flat,
@@ -40,8 +23,7 @@ constexpr std::array kAlgorithms{
               .point_estimate = true,
               .pools_epochs = false,
               .averages_in_epoch = true,
-              .weight = WeightRule::examples,
-              .delta = samples_delta},
+              .weight = WeightRule::examples},
     Algorithm{.name = "fed_ep",
               .summary = "expectation propagation, clients remember their factors",
               .cavity = CavityKind::own_factor,
@@ -49,8 +31,7 @@ constexpr std::array kAlgorithms{
               .point_estimate = false,
               .pools_epochs = false,
               .averages_in_epoch = false,
-              .weight = WeightRule::equal,
-              .delta = tilted_delta},
+              .weight = WeightRule::equal},
     Algorithm{.name = "fed_sep",
               .summary = "stochastic expectation propagation, clients without memory",
               .cavity = CavityKind::share,
@@ -58,8 +39,7 @@ constexpr std::array kAlgorithms{
               .point_estimate = false,
               .pools_epochs = false,
               .averages_in_epoch = false,
-              .weight = WeightRule::equal,
-              .delta = tilted_delta},
+              .weight = WeightRule::equal},
 };
 
 }  // namespace

@@ -21,12 +21,14 @@
 
 namespace fedep {
 
-struct OptimizerState {
+template <Storage V>
+struct OptimizerStateOf {
   std::int64_t steps = 0;
-  std::vector<Message> slots;  // momentum, accumulators: shaped like what is optimized
+  std::vector<Gaussian<V>> slots;  // momentum, accumulators: shaped like what is optimized
 
-  bool operator==(const OptimizerState&) const = default;
+  bool operator==(const OptimizerStateOf&) const = default;
 };
+using OptimizerState = OptimizerStateOf<HostVector<float>>;
 
 struct Optimizer {
   std::string_view name;

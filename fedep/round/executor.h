@@ -3,28 +3,38 @@
 // tested against it.
 #pragma once
 
-#include <functional>
 #include <span>
+#include <vector>
 
+#include "fedep/message/gaussian.h"
 #include "fedep/round/task.h"
 
 namespace fedep {
 
-class Executor {
- public:
-  virtual ~Executor() = default;
+// What comes back from a round's clients: one exact sum of all deltas, and the reports, in any order,
+// without theirs. A client without a report has dropped out. Where deltas come one by one, a
+// Collector (collector.h) makes this of them; a GPU or a cluster has the sum already.
+template <Storage V>
+struct AnswersOf {
+  Gaussian<V> total;
+  std::vector<Report> reports;
+};
+using Answers = AnswersOf<HostVector<float>>;
 
-  // Plays the clients' part of a round. `deliver` is called at most once per client, in any order,
-  // never from two threads at a time. A client that is not delivered has dropped out. A report that
-  // cannot be added (of another shape, beyond the grid's limit) makes deliver throw InputError and
-  // changes nothing: an executor whose clients may lie catches that and goes on without the client.
-  virtual void play(const RoundTask& round, std::span<const ClientTask> clients,
-                    const std::function<void(Report)>& deliver) = 0;
+template <Storage V>
+class ExecutorOf {
+ public:
+  virtual ~ExecutorOf() = default;
+
+  // Plays the clients' part of a round. The task's references stay valid until it is settled.
+  virtual AnswersOf<V> play(const RoundTaskOf<V>& round, std::span<const ClientTask> clients) = 0;
 
   // The server has taken these clients' deltas (indices in the population) and moved by `scale` of
   // their steps: less than 1 after a back-off, more where weights were shared out again among those
   // that answered.
-  virtual void settle(const RoundTask& round, std::span<const std::size_t> taken, double scale) = 0;
+  virtual void settle(const RoundTaskOf<V>& round, std::span<const std::size_t> taken,
+                      double scale) = 0;
 };
+using Executor = ExecutorOf<HostVector<float>>;
 
 }  // namespace fedep

@@ -11,6 +11,7 @@
 #include "fedep/algorithm/algorithm.h"
 #include "fedep/algorithm/settings.h"
 #include "fedep/config/recipe.h"
+#include "fedep/message/gaussian.h"
 #include "fedep/optim/settings.h"
 
 namespace fedep {

@@ -5,41 +5,69 @@
 #include <cstdint>
 #include <vector>
 
+#include "fedep/algorithm/damping.h"
+#include "fedep/optim/guard.h"
+#include "fedep/optim/optimizer.h"
 #include "fedep/round/executor.h"
 #include "fedep/round/population.h"
+#include "fedep/round/round_parts.h"
 #include "fedep/round/server_state.h"
 
 namespace fedep {
 
-// What a round was like; the run log's counters.
-struct RoundNumbers {
-  std::size_t asked = 0;
-  std::size_t answered = 0;  // with a delta that was added
-  std::size_t dropped = 0;   // no report, or a failed one
-  std::size_t outside_grid = 0;
-  std::size_t diverged = 0;  // of these: with NaN or infinity
-  std::size_t skipped = 0;   // clients the guard left out
-  std::size_t clipped = 0;
-  std::size_t improper_cavities = 0;  // clients with one
-  std::size_t improper_global = 0;    // coordinates of the new global before the guard acted
-  double step_scale = 1;              // of the server's step, below 1 after a back-off
-  std::size_t steps = 0;              // minibatch steps of all clients
-  double loss_sum = 0;                // over those steps
-  std::uint64_t bytes_up = 0;         // payload of deltas, as they would travel
-  std::uint64_t bytes_down = 0;       // payload of tasks
+// Plays round state.round and moves the state on. If nothing was added q stays where it is. The same
+// for every storage of messages: what others bring are begin_round(), magnitudes(), advance() and
+// what optim/guard.h asks for.
+template <Storage V>
+RoundNumbers play_round(ServerStateOf<V>& state, const Phase& phase, std::uint64_t seed,
+                        const Population& population, ExecutorOf<V>& executor) {
+  const std::vector<ClientTask> tasks =
+      make_tasks(sample_clients(seed, state.round, population.size(), phase.clients_per_round),
+                 phase, population);
+  const double delta =
+      damping(phase.damping, tasks.size(), std::size_t(state.round - phase.first_round));
+  const RoundStartOf<V> start = begin_round(state, /*with_magnitudes=*/!(phase.clip > 0));
+  const RoundTaskOf<V> round{
+      .seed = seed,
+      .round = state.round,
+      .phase = phase,
+      .prior = state.prior,
+      .global = state.global,
+      .mean = start.mean,
+      .unvisited = state.unvisited,
+      .damping = delta,
+      .grid = choose_grid(state.grid, grid_choice(phase, tasks, delta), start.magnitudes)};
 
-  // Deltas for which a coarser grid would make room.
-  std::size_t too_large() const { return outside_grid - diverged; }
-  // Guard interventions and observations of any kind.
-  std::size_t guarded() const { return improper_cavities + (improper_global > 0); }
-};
-
-// Indices of the clients that round `round` asks, ascending.
-std::vector<std::size_t> sample_clients(std::uint64_t seed, std::int64_t round,
-                                        std::size_t population, std::size_t asked);
-
-// Plays round state.round and moves the state on. If nothing was added q stays where it is.
-RoundNumbers play_round(ServerState& state, const Phase& phase, std::uint64_t seed,
-                        const Population& population, Executor& executor);
+  AnswersOf<V> answers = executor.play(round, tasks);
+  Tally counted =
+      tally(std::move(answers.reports), tasks.size(), numbers_of(state.global), round.grid.bits);
+  RoundNumbers& numbers = counted.numbers;
+  state.grid =
+      next_grid_state(state.grid, magnitudes(answers.total), numbers.too_large(), phase.grid_bits);
+  Gaussian<V> next = state.global;
+  double renormalised = 1;
+  if (numbers.answered > 0) {
+    renormalised = renormalisation(phase, counted);
+    if (renormalised != 1) answers.total = power(answers.total, float(renormalised));
+    const bool may_skip =
+        phase.guard.mode == GuardMode::skip || phase.guard.mode == GuardMode::back_off;
+    OptimizerStateOf<V> before = may_skip ? state.optimizer : OptimizerStateOf<V>{};
+    advance(phase.server_optimizer, state.optimizer, next, answers.total,
+            optimizer_scale(phase, state.round, delta));
+    if (!phase.algorithm->point_estimate) {
+      const GuardOutcome outcome = guard(phase.guard, state.global, next);
+      numbers.improper_global = outcome.improper;
+      numbers.step_scale = outcome.scale;
+      if (outcome.skipped) {  // as if nobody had answered, here and at the clients
+        state.optimizer = std::move(before);
+        counted.taken.clear();
+      }
+    }
+  }
+  executor.settle(round, counted.taken, numbers.step_scale * renormalised);
+  state.global = std::move(next);
+  ++state.round;
+  return numbers;
+}
 
 }  // namespace fedep

@@ -4,8 +4,20 @@
 #include <cmath>
 
 #include "fedep/algorithm/fed_sep.h"
+#include "fedep/message/check.h"
+#include "fedep/random/stream.h"
 
 namespace fedep {
+
+std::vector<std::size_t> sample_clients(std::uint64_t seed, std::int64_t round,
+                                        std::size_t population, std::size_t asked) {
+  if (asked > population) {
+    fail("sample_clients", "clients_per_round", fmt::format("at most {}", population),
+         fmt::format("{}", asked));
+  }
+  Stream stream({.seed = seed, .purpose = Purpose::sample_clients, .round = std::uint32_t(round)});
+  return sample_without_replacement(stream, population, asked);
+}
 
 std::vector<ClientTask> make_tasks(const std::vector<std::size_t>& clients, const Phase& phase,
                                    const Population& population) {
@@ -62,7 +74,8 @@ void count(const Report& report, RoundNumbers& numbers) {
 
 }  // namespace
 
-Tally tally(const std::vector<Report>& reports, std::size_t asked, std::size_t elements, int bits) {
+Tally tally(std::vector<Report> reports, std::size_t asked, std::size_t elements, int bits) {
+  std::ranges::sort(reports, {}, &Report::client);
   Tally answers;
   RoundNumbers& numbers = answers.numbers;
   numbers.asked = asked;

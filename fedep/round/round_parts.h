@@ -1,17 +1,43 @@
-// The parts of a round that do not touch messages, shared by play_round() and by places that keep
-// messages elsewhere (sim/gpu/cuda_round.h).
+// The parts of a round that do not touch messages.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "fedep/round/grid.h"
 #include "fedep/round/phase.h"
-#include "fedep/round/play_round.h"
 #include "fedep/round/population.h"
 #include "fedep/round/task.h"
 
 namespace fedep {
+
+// What a round was like; the run log's counters.
+struct RoundNumbers {
+  std::size_t asked = 0;
+  std::size_t answered = 0;  // with a delta that was added
+  std::size_t dropped = 0;   // no report, or a failed one
+  std::size_t outside_grid = 0;
+  std::size_t diverged = 0;  // of these: with NaN or infinity
+  std::size_t skipped = 0;   // clients the guard left out
+  std::size_t clipped = 0;
+  std::size_t improper_cavities = 0;  // clients with one
+  std::size_t improper_global = 0;    // coordinates of the new global before the guard acted
+  double step_scale = 1;              // of the server's step, below 1 after a back-off
+  std::size_t steps = 0;              // minibatch steps of all clients
+  double loss_sum = 0;                // over those steps
+  std::uint64_t bytes_up = 0;         // payload of deltas, as they would travel
+  std::uint64_t bytes_down = 0;       // payload of tasks
+
+  // Deltas for which a coarser grid would make room.
+  std::size_t too_large() const { return outside_grid - diverged; }
+  // Guard interventions and observations of any kind.
+  std::size_t guarded() const { return improper_cavities + (improper_global > 0); }
+};
+
+// Indices of the clients that round `round` asks, ascending.
+std::vector<std::size_t> sample_clients(std::uint64_t seed, std::int64_t round,
+                                        std::size_t population, std::size_t asked);
 
 // Weights and shares of those asked.
 std::vector<ClientTask> make_tasks(const std::vector<std::size_t>& clients, const Phase& phase,
@@ -25,9 +51,15 @@ struct Tally {
   double weight_taken = 0;
 };
 
-// Reports in client order: losses and weights are floats. `elements`: numbers in a message, on the
-// wire of `bits` each.
-Tally tally(const std::vector<Report>& reports, std::size_t asked, std::size_t elements, int bits);
+// Reports in any order; losses and weights are floats and added up in client order. `elements`:
+// numbers in a message, on the wire of `bits` each.
+Tally tally(std::vector<Report> reports, std::size_t asked, std::size_t elements, int bits);
+
+// Numbers that a message has.
+template <Storage V>
+std::size_t numbers_of(const Gaussian<V>& message) {
+  return message.size() + (message.isotropic() ? 1 : message.size());
+}
 
 // Weights were shares of the examples asked for: what makes them shares of those that came.
 double renormalisation(const Phase& phase, const Tally& tally);

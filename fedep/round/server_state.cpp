@@ -48,6 +48,11 @@ HostVector<float> point_estimate(const ServerState& state) {
   return point;
 }
 
+RoundStartOf<HostVector<float>> begin_round(const ServerState& state, bool with_magnitudes) {
+  return {.mean = point_estimate(state),
+          .magnitudes = with_magnitudes ? magnitudes(state.global) : Magnitudes{}};
+}
+
 ServerState initial_server_state(const ServerSettings& settings, HostVector<float> initial) {
   ServerState state;
   const PriorSettings prior = settings.prior.value_or(PriorSettings{.mean = 0, .precision = 0});

@@ -14,24 +14,34 @@
 
 namespace fedep {
 
-struct ServerState {
+template <Storage V>
+struct ServerStateOf {
   std::int64_t round = 0;   // rounds completed
   std::int64_t phase = -1;  // the phase that `global` belongs to, -1 before the first
   // Where chains start while q is improper: the weights a phase began with. Empty in phases whose q
   // is always proper.
-  HostVector<float> initial;
-  Message prior;   // q_0, a factor of its own that nobody updates
-  Message global;  // q
-  OptimizerState optimizer;
-  UnvisitedFactor unvisited;
+  V initial;
+  Gaussian<V> prior;   // q_0, a factor of its own that nobody updates
+  Gaussian<V> global;  // q
+  OptimizerStateOf<V> optimizer;
+  UnvisitedFactorOf<V> unvisited;
   GridState grid;
 
-  bool operator==(const ServerState&) const = default;
+  bool operator==(const ServerStateOf&) const = default;
 };
+using ServerState = ServerStateOf<HostVector<float>>;
 
 // Where chains start and predictions are made: eta / lambda, as the reference has it for negative
 // precisions too; the initial weights in coordinates that q says nothing about.
 HostVector<float> point_estimate(const ServerState& state);
+
+// What a round must know of q before it begins. Other storages bring their own begin_round().
+template <Storage V>
+struct RoundStartOf {
+  V mean;                 // point_estimate()
+  Magnitudes magnitudes;  // of q, if they were asked for
+};
+RoundStartOf<HostVector<float>> begin_round(const ServerState& state, bool with_magnitudes);
 
 // A server that has not played yet.
 ServerState initial_server_state(const ServerSettings& settings, HostVector<float> initial);

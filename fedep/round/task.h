@@ -13,25 +13,28 @@ namespace fedep {
 
 // How the factor of a client that was never visited looks: `per_example` to the power of its
 // examples.
-struct UnvisitedFactor {
-  Message per_example;  // without elements: flat
+template <Storage V>
+struct UnvisitedFactorOf {
+  Gaussian<V> per_example;  // without elements: flat
 
-  bool operator==(const UnvisitedFactor&) const = default;
+  bool operator==(const UnvisitedFactorOf&) const = default;
 };
+using UnvisitedFactor = UnvisitedFactorOf<HostVector<float>>;
 
 // The same for all clients of a round. References stay valid until the round is settled.
-struct RoundTask {
+template <Storage V>
+struct RoundTaskOf {
   std::uint64_t seed;
   std::int64_t round;
   const Phase& phase;
-  const Message& prior;   // q_0
-  const Message& global;  // q
-  const HostVector<float>&
-      mean;  // where chains start: q's mean, or the initial weights while q is improper
-  const UnvisitedFactor& unvisited;
+  const Gaussian<V>& prior;   // q_0
+  const Gaussian<V>& global;  // q
+  const V& mean;  // where chains start: q's mean, or the initial weights while q is improper
+  const UnvisitedFactorOf<V>& unvisited;
   double damping;  // δ, for clients and server alike
   Grid grid;
 };
+using RoundTask = RoundTaskOf<HostVector<float>>;
 
 struct ClientTask {
   std::size_t client = 0;  // index in the population

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "fedep/random/stream.h"
+#include "fedep/round/host_rows.h"
 #include "fedep/round/population.h"
-#include "fedep/round/visit.h"
 
 namespace fedep {
 
@@ -35,12 +35,19 @@ class GaussianClients final : public LocalInference {
   }
 
   ClientRun infer(const Visit& visit, VisitNumbers& numbers) override {
-    const Message& likelihood = likelihoods_.at(visit.client.key);
+    return infer(visit.client.key, visit.round.phase, visit.cavity, visit.round.mean, numbers);
+  }
+  ClientRun infer(std::uint64_t key, const Phase& phase, const Message& cavity,
+                  const HostVector<float>& start, VisitNumbers& numbers) const {
+    const Message& likelihood = likelihoods_.at(key);
     numbers.steps = 1;
-    numbers.loss_sum = dot(likelihood.eta(), visit.round.mean);
+    numbers.loss_sum = dot(likelihood.eta(), start);
     ClientRun run;
-    run.tilted = product(visit.cavity, likelihood);
-    if (visit.round.phase.algorithm->needs != Needs::tilted) run.last = mean(likelihood);
+    if (phase.algorithm->needs == Needs::tilted) {
+      run.tilted = product(cavity, likelihood);
+    } else {
+      run.last = mean(likelihood);
+    }
     return run;
   }
 

@@ -8,6 +8,7 @@
 #include "fedep/optim/clip.h"
 #include "fedep/random/stream.h"
 #include "fedep/round/test_gaussian_clients.h"
+#include "fedep/round/test_visit.h"
 
 namespace fedep {
 namespace {
@@ -63,7 +64,7 @@ TEST_F(Visits, GiveEachCavityItsMeaning) {
   const ClientTask task{.client = 0, .weight = 1, .share = 0.25};
   const auto cavity_of = [&](CavityKind kind) {
     phase_.cavity = kind;
-    return prepare_visit(round(), task, a(), sites_.get()).visit.cavity;
+    return prepare_visit(round(), task, a(), sites_.get()).cavity;
   };
   EXPECT_EQ(cavity_of(CavityKind::own_factor), quotient(global_, factor));
   EXPECT_EQ(cavity_of(CavityKind::share),
@@ -85,7 +86,7 @@ TEST_F(Visits, TakeOutAShareWithTheBitsOfItsDefinition) {
         global_ = q;
         prior_ = p;
         const ClientTask task{.client = 0, .weight = 1, .share = share};
-        EXPECT_EQ(prepare_visit(round(), task, a(), sites_.get()).visit.cavity,
+        EXPECT_EQ(prepare_visit(round(), task, a(), sites_.get()).cavity,
                   quotient(q, power(quotient(q, p), float(share))));
       }
     }
@@ -95,9 +96,9 @@ TEST_F(Visits, TakeOutAShareWithTheBitsOfItsDefinition) {
 }
 
 TEST_F(Visits, TakeAClientNeverSeenForItsPartOfTheStart) {
-  EXPECT_EQ(prepare_visit(round(), {}, a(), sites_.get()).visit.cavity, global_);  // flat factors
+  EXPECT_EQ(prepare_visit(round(), {}, a(), sites_.get()).cavity, global_);  // flat factors
   unvisited_.per_example = Message(V{0.125f, 0}, V{0.0625f, 0.125f});
-  EXPECT_EQ(prepare_visit(round(), {}, a(), sites_.get()).visit.cavity,
+  EXPECT_EQ(prepare_visit(round(), {}, a(), sites_.get()).cavity,
             quotient(global_, power(unvisited_.per_example, 30)));
   EXPECT_EQ(sites_->visited(), 0u);
 }
@@ -153,10 +154,6 @@ TEST_F(Visits, ADeltaOutsideTheGridLeavesTheFactor) {
   EXPECT_EQ(sites_->proposed(a().key), std::nullopt);
 }
 
-struct NeverAsked final : LocalInference {
-  ClientRun infer(const Visit&, VisitNumbers&) override { throw std::logic_error("asked"); }
-};
-
 TEST_F(Visits, AClientThatTheGuardSkipsDoesNotInfer) {
   settle_as(*sites_, a(), Message(V{0, 0}, V{9, 1}));  // more than the global's 8
   phase_.guard.mode = GuardMode::skip;
@@ -174,7 +171,7 @@ TEST_F(Visits, HandTheGuardsCavityToTheClient) {
     const PreparedVisit prepared = prepare_visit(round(), {}, a(), sites_.get());
     EXPECT_EQ(prepared.numbers.improper_cavity, 1u);
     EXPECT_FALSE(prepared.skipped);
-    return prepared.visit.cavity;
+    return prepared.cavity;
   };
   EXPECT_EQ(cavity_in(GuardMode::count).lambda_vector(), (V{-1, 7}));
   EXPECT_EQ(cavity_in(GuardMode::floor).lambda_vector(), (V{0.5f, 7}));

@@ -8,6 +8,7 @@
 
 #include "fedep/model/blas.h"
 #include "fedep/model/registry.h"
+#include "fedep/round/test_visit.h"
 #include "fedep/sim/chain/chain.h"
 #include "fedep/sim/chain/local_learning.h"
 #include "fedep/sim/test_images.h"
@@ -125,13 +126,14 @@ TEST_F(ResnetVisit, AgreesWithAlgebraDoneByHand) {
 
   const Message& global = round.task().global;
   const PreparedVisit prepared = prepare_visit(round.task(), {}, client_, sites.get());
-  ASSERT_EQ(prepared.visit.cavity, quotient(global, before.factor));
+  ASSERT_EQ(prepared.cavity, quotient(global, before.factor));
 
   // The chain.
-  const std::vector<Doubles> ends = replay(prepared.visit);
+  const Visit visit = round.visit(client_, prepared.cavity);
+  const std::vector<Doubles> ends = replay(visit);
   ChainSettings chain_settings;
   chain_settings.client = recipe_.client;
-  const auto chain = make_chain(*model_, {*data_, 0, prepared.visit, chain_settings});
+  const auto chain = make_chain(*model_, {*data_, 0, visit, chain_settings});
   for (int epoch = 0; epoch < 3; ++epoch) {
     chain->run_epoch(epoch);
     chain->accumulate_moments();
@@ -147,7 +149,7 @@ TEST_F(ResnetVisit, AgreesWithAlgebraDoneByHand) {
   // Its moments, and the tilted precision: shrunk, clipped, rescaled.
   Doubles mean(size_), lambda(size_);
   double sum = 0, squares = 0, identity = 0;
-  const V cavity_lambda = prepared.visit.cavity.lambda_full();
+  const V cavity_lambda = prepared.cavity.lambda_full();
   for (std::size_t j = 0; j < size_; ++j) {
     mean[j] = (ends[0][j] + ends[1][j] + ends[2][j]) / 3;
     double variance = 0;
@@ -211,9 +213,9 @@ TEST_F(ResnetVisit, WithScaledIdentitySendsTheMovementOfItsMean) {
   TestRound round("fed_sep", inference, from_mean(mean_, 128.0f));
   const ClientTask task{.client = 0, .weight = 1, .share = kExamples / 128.0};
   const PreparedVisit prepared = prepare_visit(round.task(), task, client_, nullptr);
-  ASSERT_TRUE(prepared.visit.cavity.isotropic());
-  EXPECT_EQ(prepared.visit.cavity.lambda_scalar(), 128.0f - kExamples);
-  const std::vector<Doubles> ends = replay(prepared.visit);
+  ASSERT_TRUE(prepared.cavity.isotropic());
+  EXPECT_EQ(prepared.cavity.lambda_scalar(), 128.0f - kExamples);
+  const std::vector<Doubles> ends = replay(round.visit(client_, prepared.cavity));
   const auto expected = [&](std::size_t j) {
     return 128 * ((ends[0][j] + ends[1][j] + ends[2][j]) / 3 - double(mean_[j]));
   };

@@ -1,5 +1,7 @@
 #include "fedep/sim/serial.h"
 
+#include "fedep/round/collector.h"
+
 namespace fedep {
 namespace {
 
@@ -8,11 +10,12 @@ class Serial final : public Executor {
   Serial(const Population& population, LocalInference& inference, SiteStore* sites)
       : population_(population), inference_(inference), sites_(sites) {}
 
-  void play(const RoundTask& round, std::span<const ClientTask> clients,
-            const std::function<void(Report)>& deliver) override {
+  Answers play(const RoundTask& round, std::span<const ClientTask> clients) override {
+    Collector answers(round);
     for (const ClientTask& task : clients) {
-      deliver(play_visit(round, task, population_[task.client], sites_, inference_));
+      answers.add(play_visit(round, task, population_[task.client], sites_, inference_));
     }
+    return std::move(answers).all();
   }
 
   void settle(const RoundTask& round, std::span<const std::size_t> taken, double scale) override {

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "fedep/round/executor.h"
+#include "fedep/round/host_rows.h"
 #include "fedep/round/population.h"
-#include "fedep/round/visit.h"
 
 namespace fedep {
 

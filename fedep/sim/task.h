@@ -13,9 +13,9 @@
 #include "fedep/message/layout.h"
 #include "fedep/metric/calibration.h"
 #include "fedep/metric/metrics.h"
+#include "fedep/round/host_rows.h"
 #include "fedep/round/population.h"
 #include "fedep/round/server_state.h"
-#include "fedep/round/visit.h"
 
 namespace fedep {
 

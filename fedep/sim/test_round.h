@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "fedep/round/visit.h"
+#include "fedep/round/host_rows.h"
 
 namespace fedep {
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fedep/message/check.h"
+#include "fedep/round/collector.h"
 
 namespace fedep {
 namespace {
@@ -21,10 +22,10 @@ class Threads final : public Executor {
     for (std::size_t i = 0; i < workers; ++i) inference_.push_back(make_inference());
   }
 
-  void play(const RoundTask& round, std::span<const ClientTask> clients,
-            const std::function<void(Report)>& deliver) override {
+  Answers play(const RoundTask& round, std::span<const ClientTask> clients) override {
+    Collector answers(round);
     std::atomic<std::size_t> next = 0;
-    std::mutex mutex;  // guards deliver and failure
+    std::mutex mutex;  // guards answers and failure
     std::exception_ptr failure;
     std::size_t failed_task = clients.size();
     const auto work = [&](LocalInference& inference) {
@@ -33,7 +34,7 @@ class Threads final : public Executor {
           Report report =
               play_visit(round, clients[i], population_[clients[i].client], sites_, inference);
           const std::lock_guard lock(mutex);
-          deliver(std::move(report));
+          answers.add(std::move(report));
         } catch (...) {
           const std::lock_guard lock(mutex);
           // The first in client order is the one that serial would have thrown.
@@ -52,6 +53,7 @@ class Threads final : public Executor {
       }
     }
     if (failure) std::rethrow_exception(failure);
+    return std::move(answers).all();
   }
 
   void settle(const RoundTask& round, std::span<const std::size_t> taken, double scale) override {

@@ -18,10 +18,7 @@
 
 namespace fedep {
 
-struct DeviceOptimizerState {
-  std::int64_t steps = 0;
-  std::vector<DeviceMessage> slots;
-};
+using DeviceOptimizerState = OptimizerStateOf<DeviceVector>;
 
 DeviceOptimizerState to_device(const OptimizerState& state);
 OptimizerState to_host(const DeviceOptimizerState& state);

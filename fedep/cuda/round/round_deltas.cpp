@@ -23,44 +23,45 @@ float largest_of(const gpu::DeltaFacts& facts) {
 
 void RoundDeltas::add(Row row) {
   // An isotropic delta of a diagonal round is written out: its number stands for every element.
-  if (family_ == Family::diagonal) row.isotropic = false;
-  if (family_ == Family::isotropic && !row.isotropic) {
-    fail("RoundDeltas", "delta", "of the round's family", "not");
-  }
+  if (diagonal()) row.isotropic = false;
+  if (!diagonal() && !row.isotropic) fail("RoundDeltas", "delta", "of the round's family", "not");
   rows_.push_back(row);
 }
 
-void RoundDeltas::add_quotient(const DeviceMessage& tilted, const DeviceMessage& divisor) {
-  check_same_size("RoundDeltas", "tilted distribution", size_, tilted.size());
-  check_same_size("RoundDeltas", "divisor", size_, divisor.size());
+void RoundDeltas::add_quotient(DeviceMessage tilted, std::optional<DeviceMessage> divisor) {
+  const auto keep = [&](DeviceMessage message) -> const DeviceMessage& {
+    return kept_.emplace_back(std::move(message));
+  };
+  kept_.reserve(kept_.size() + 2);  // so that the first stays where it is
+  const DeviceMessage& above = keep(std::move(tilted));
+  const DeviceMessage& below = divisor ? keep(std::move(*divisor)) : global_;
+  check_same_size("RoundDeltas", "tilted distribution", size(), above.size());
+  check_same_size("RoundDeltas", "divisor", size(), below.size());
   Row row;
-  row.eta = {.a = tilted.eta().data(), .b = divisor.eta().data()};
-  row.isotropic = tilted.isotropic() && divisor.isotropic();
-  if (tilted.isotropic()) {
-    row.lambda.a_number = tilted.lambda_scalar();
+  row.eta = {.a = above.eta().data(), .b = below.eta().data()};
+  row.isotropic = above.isotropic() && below.isotropic();
+  if (above.isotropic()) {
+    row.lambda.a_number = above.lambda_scalar();
   } else {
-    row.lambda.a = tilted.lambda_vector().data();
+    row.lambda.a = above.lambda_vector().data();
   }
-  if (divisor.isotropic()) {
-    row.lambda.b_number = divisor.lambda_scalar();
+  if (below.isotropic()) {
+    row.lambda.b_number = below.lambda_scalar();
   } else {
-    row.lambda.b = divisor.lambda_vector().data();
+    row.lambda.b = below.lambda_vector().data();
   }
   add(row);
 }
 
-void RoundDeltas::add_difference(const DeviceVector& point, const DeviceVector& from) {
-  check_same_size("RoundDeltas", "iterate", size_, point.size());
-  Row row;
-  row.eta = {.a = point.data(), .b = from.data()};
-  add(row);
+void RoundDeltas::add_move(DeviceVector to) {
+  add_points(std::move(to));
+  rows_.back().eta.b = mean_.data();
 }
 
 void RoundDeltas::add_points(DeviceVector eta) {
-  check_same_size("RoundDeltas", "delta", size_, eta.size());
-  kept_.push_back(std::move(eta));
+  check_same_size("RoundDeltas", "delta", size(), eta.size());
   Row row;
-  row.eta.a = kept_.back().data();
+  row.eta.a = kept_.emplace_back(std::move(eta), 0.0f).eta().data();
   add(row);
 }
 
@@ -68,37 +69,36 @@ void RoundDeltas::add_flat() { add({}); }
 
 std::vector<double> RoundDeltas::measure() {
   if (rows_.empty()) return {};
-  const bool diagonal = family_ == Family::diagonal;
-  const std::size_t count = rows_.size();
+  const std::size() t count = rows_.size();
   std::vector<gpu::DeltaRow> arrays;
   for (const Row& row : rows_) arrays.push_back(row.eta);
-  if (diagonal) {
+  if (diagonal()) {
     for (const Row& row : rows_) arrays.push_back(row.lambda);
   }
   const DeviceArray<gpu::DeltaRow> there(arrays);
   DeviceArray<std::byte> scratch(gpu::measure_scratch(arrays.size()));
   DeviceArray<gpu::DeltaFacts> out(arrays.size());
-  gpu::measure_deltas(there.data(), arrays.size(), size_, scratch.data(), out.data(),
+  gpu::measure_deltas(there.data(), arrays.size(), size(), scratch.data(), out.data(),
                       device_stream());
   const std::vector<gpu::DeltaFacts> facts = out.download();
   std::vector<double> norms;
-  for (std::size_t k = 0; k < count; ++k) {
+  for (std::size() t k = 0; k < count; ++k) {
     Row& row = rows_[k];
     row.largest_eta = largest_of(facts[k]);
     double squares = facts[k].squares;
-    if (diagonal) {
+    if (diagonal()) {
       row.largest_lambda = largest_of(facts[count + k]);
       squares += facts[count + k].squares;
     } else {
       const double lambda = double(row.lambda.a_number - row.lambda.b_number);
-      squares += double(size_) * lambda * lambda;
+      squares += double(size()) * lambda * lambda;
     }
     norms.push_back(std::sqrt(squares));
   }
   return norms;
 }
 
-bool RoundDeltas::round_to(const Grid& grid, std::size_t client, double scale) {
+bool RoundDeltas::round_to(const Grid& grid, std::size() t client, double scale) {
   Row& row = rows_[client];
   row.eta.scale = std::ldexp(scale, -grid.eta_exponent);
   row.lambda.scale = std::ldexp(scale, -grid.lambda_exponent);
@@ -121,28 +121,27 @@ DeviceMessage RoundDeltas::total(const Grid& grid) const {
     arrays.push_back(row.eta);
     lambda_units += row.lambda_units;
   }
-  const std::size_t count = arrays.size();
-  if (family_ == Family::diagonal) {
+  const std::size() t count = arrays.size();
+  if (diagonal()) {
     for (const Row& row : rows_) {
       if (row.inside) arrays.push_back(row.lambda);
     }
   }
   const DeviceArray<gpu::DeltaRow> there(arrays);
-  DeviceVector eta(size_);
-  gpu::sum_on_grid(there.data(), count, size_, std::ldexp(1.0, grid.eta_exponent), eta.data(),
+  DeviceVector eta(size());
+  gpu::sum_on_grid(there.data(), count, size(), std::ldexp(1.0, grid.eta_exponent), eta.data(),
                    device_stream());
-  if (family_ == Family::isotropic) {
+  if (!diagonal()) {
     return {std::move(eta), number_of(lambda_units, grid.lambda_exponent)};
   }
-  DeviceVector lambda(size_);
-  gpu::sum_on_grid(there.data() + count, count, size_, std::ldexp(1.0, grid.lambda_exponent),
+  DeviceVector lambda(size());
+  gpu::sum_on_grid(there.data() + count, count, size(), std::ldexp(1.0, grid.lambda_exponent),
                    lambda.data(), device_stream());
   return {std::move(eta), std::move(lambda)};
 }
 
 void RoundDeltas::move_factors(const Grid& grid, const SiteShape& shape,
                                const std::vector<FactorMove>& moves, const FactorStep& step) const {
-  const bool diagonal = family_ == Family::diagonal;
   std::vector<gpu::FactorRow> arrays;
   for (const FactorMove& move : moves) {
     const Row& row = rows_[move.client];
@@ -158,7 +157,7 @@ void RoundDeltas::move_factors(const Grid& grid, const SiteShape& shape,
         .slot1 = shape.slots > 1 ? site.eta(shape, 2) : nullptr,
     };
     arrays.push_back(factor);
-    if (diagonal) {
+    if (diagonal()) {
       factor.delta = row.lambda;
       factor.unit = std::ldexp(1.0, grid.lambda_exponent);
       factor.x = site.lambda(shape, 0);
@@ -168,7 +167,7 @@ void RoundDeltas::move_factors(const Grid& grid, const SiteShape& shape,
       continue;
     }
     std::vector<float*> slots;
-    for (std::size_t i = 1; i < site.numbers.size(); ++i) slots.push_back(&site.numbers[i]);
+    for (std::size() t i = 1; i < site.numbers.size(); ++i) slots.push_back(&site.numbers[i]);
     const float before = site.numbers[0];
     float after = before;
     advance_number(step.optimizer, site.steps, after,
@@ -176,7 +175,7 @@ void RoundDeltas::move_factors(const Grid& grid, const SiteShape& shape,
     site.numbers[0] = step.settle == 1 ? after : before + float(step.settle) * (after - before);
   }
   const DeviceArray<gpu::FactorRow> there(arrays);
-  gpu::move_factors(there.data(), arrays.size(), size_, device_stream());
+  gpu::move_factors(there.data(), arrays.size(), size(), device_stream());
 }
 
 }  // namespace fedep

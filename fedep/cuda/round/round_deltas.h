@@ -1,9 +1,9 @@
 // The deltas of a round's clients on the GPU, from measuring them to the exact sum and the clients'
-// own factors (round/visit.cpp's finish_visit and round/aggregate.h). No delta is written down:
+// own factors: what round/host_rows and round/aggregate are in main memory. No delta is written down:
 // each is a difference of two vectors that are there anyway.
 //
-//   RoundDeltas deltas(global);
-//   for (…) deltas.add_quotient(run.tilted, divisor);           // client 0, 1, …
+//   RoundDeltas deltas(global, mean);
+//   for (…) deltas.add_quotient(std::move(run.tilted), {});     // client 0, 1, …
 //   const std::vector<double> norms = deltas.measure();
 //   for (…) inside[k] = deltas.round_to(grid, k, clip · weight · damping);
 //   const DeviceMessage total = deltas.total(grid);             // of those inside
@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "fedep/cuda/device/device_vector.h"
@@ -34,15 +35,15 @@ struct FactorStep {
   double settle = 1;  // how much of its step a factor keeps
 };
 
-// What is referred to must stay until the last call.
+// q and its mean must stay until the last call.
 class RoundDeltas {
  public:
-  explicit RoundDeltas(const DeviceMessage& global)
-      : size_(global.size()), family_(global.family()) {}
+  RoundDeltas(const DeviceMessage& global, const DeviceVector& mean)
+      : global_(global), mean_(mean) {}
 
-  void add_quotient(const DeviceMessage& tilted, const DeviceMessage& divisor);
-  // (point - from, 0).
-  void add_difference(const DeviceVector& point, const DeviceVector& from);
+  // Divided by q, if there is no other divisor.
+  void add_quotient(DeviceMessage tilted, std::optional<DeviceMessage> divisor);
+  void add_move(DeviceVector to);     // (to - mean, 0)
   void add_points(DeviceVector eta);  // (eta, 0)
   void add_flat();
 
@@ -63,11 +64,13 @@ class RoundDeltas {
     std::int64_t lambda_units = 0;  // of an isotropic lambda on the grid
   };
   void add(Row row);
+  std::size_t size() const { return global_.size(); }
+  bool diagonal() const { return !global_.isotropic(); }
 
-  std::size_t size_;
-  Family family_;
+  const DeviceMessage& global_;
+  const DeviceVector& mean_;
   std::vector<Row> rows_;
-  std::vector<DeviceVector> kept_;
+  std::vector<DeviceMessage> kept_;  // what rows refer to
 };
 
 }  // namespace fedep

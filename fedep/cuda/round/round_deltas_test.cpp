@@ -56,8 +56,9 @@ TEST_P(Deltas, SumToTheHostsBits) {
     const Grid grid =
         choose_grid({}, {.clip = 0, .scale = 1, .asked = kClients, .bits = bits}, global);
     const DeviceMessage q = to_device(global);
-    RoundDeltas deltas(q);
-    for (const DeviceMessage& message : there) deltas.add_quotient(message, q);
+    const DeviceVector no_mean;  // nothing moves from it
+    RoundDeltas deltas(q, no_mean);
+    for (const DeviceMessage& message : there) deltas.add_quotient(message, {});
     deltas.add_flat();
     const std::vector<double> norms = deltas.measure();
     ASSERT_EQ(norms.size(), kClients + 1);
@@ -83,10 +84,9 @@ TEST_P(Deltas, ThatDoNotFitAreLeftOut) {
   strange[1].eta()[kSize - 1] = std::numeric_limits<float>::quiet_NaN();
   strange[2].lambda_span()[0] = std::numeric_limits<float>::infinity();
   const DeviceMessage q = to_device(global);
-  std::vector<DeviceMessage> given;
-  for (const Message& message : strange) given.push_back(to_device(message));
-  RoundDeltas deltas(q);
-  for (const DeviceMessage& message : given) deltas.add_quotient(message, q);
+  const DeviceVector no_mean;
+  RoundDeltas deltas(q, no_mean);
+  for (const Message& message : strange) deltas.add_quotient(to_device(message), {});
   const std::vector<double> norms = deltas.measure();
   EXPECT_TRUE(std::isfinite(norms[0]));
   EXPECT_TRUE(std::isnan(norms[1]));
@@ -106,13 +106,13 @@ TEST_P(Deltas, OfPointsAreTheHosts) {
   const Grid grid = choose_grid({}, {.clip = 0, .scale = 1, .asked = 2, .bits = 64}, q);
   const V last = normal(6);
   const DeviceMessage there_q = to_device(q);
-  const DeviceVector mean_q = to_device(mean(q)), there_last = to_device(last);
-  RoundDeltas deltas(there_q);
-  deltas.add_difference(there_last, mean_q);
+  const DeviceVector mean_q = to_device(mean(q));
+  RoundDeltas deltas(there_q, mean_q);
+  deltas.add_move(to_device(last));
   deltas.add_points(to_device(last));
   deltas.measure();
   Aggregate sum(grid, kSize, Family::isotropic);
-  sum.add(to_grid(grid, fed_avg_delta(last, q), 0.25).value());
+  sum.add(to_grid(grid, fed_avg_delta(last, mean(q)), 0.25).value());
   sum.add(to_grid(grid, Message(last, 0.0f), 0.5).value());
   EXPECT_TRUE(deltas.round_to(grid, 0, 0.25));
   EXPECT_TRUE(deltas.round_to(grid, 1, 0.5));
@@ -137,8 +137,9 @@ TEST_P(Deltas, MoveOwnFactorsByWhatWasSent) {
       const DeviceMessage q = to_device(global);
       for (int round = 1; round < 3; ++round) {
         sites.begin(shape, round);
-        RoundDeltas deltas(q);
-        deltas.add_quotient(there[std::size_t(round)], q);
+        const DeviceVector no_mean;
+        RoundDeltas deltas(q, no_mean);
+        deltas.add_quotient(there[std::size_t(round)], {});
         deltas.measure();
         ASSERT_TRUE(deltas.round_to(grid, 0, 0.3));
         deltas.move_factors(grid, shape, {{0, sites.find(17)}},
@@ -164,16 +165,17 @@ TEST(DeltasOfTwoFamilies, AreWrittenOutOrRefused) {
   const Message narrow = message(1, Family::isotropic), wide = message(2, Family::diagonal);
   const DeviceMessage a = to_device(narrow), b = to_device(wide);
   const Grid grid = choose_grid({}, {.clip = 0, .scale = 1, .asked = 1, .bits = 64}, wide);
-  RoundDeltas deltas(b);
-  deltas.add_quotient(a, b);
+  const DeviceVector no_mean;
+  RoundDeltas deltas(b, no_mean);
+  deltas.add_quotient(a, {});
   deltas.add_quotient(a, a);
   const std::vector<double> norms = deltas.measure();
   const Message delta = fed_ep_delta(narrow, wide);
   EXPECT_NEAR(norms[0], joint_norm(delta), 1e-13 * norms[0]);
   ASSERT_TRUE(deltas.round_to(grid, 0, 1));
   EXPECT_EQ(to_host(deltas.total(grid)), from_grid(grid, to_grid(grid, delta, 1).value()));
-  RoundDeltas isotropic(a);
-  EXPECT_THROW(isotropic.add_quotient(b, a), InputError);
+  RoundDeltas isotropic(a, no_mean);
+  EXPECT_THROW(isotropic.add_quotient(b, {}), InputError);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include "fedep/data/dataset.h"
 #include "fedep/message/gaussian.h"
 #include "fedep/model/model.h"
-#include "fedep/round/visit.h"
+#include "fedep/round/host_rows.h"
 #include "fedep/sim/chain/label_tape.h"
 
 namespace fedep {

@@ -7,7 +7,7 @@
 #include "fedep/config/recipe.h"
 #include "fedep/data/dataset.h"
 #include "fedep/model/model.h"
-#include "fedep/round/visit.h"
+#include "fedep/round/host_rows.h"
 #include "fedep/sim/chain/chain.h"
 
 namespace fedep {

@@ -6,7 +6,7 @@
 #include "fedep/message/check.h"
 #include "fedep/sim/gpu/cuda_cohort.h"
 #include "fedep/sim/gpu/cuda_evaluation.h"
-#include "fedep/sim/gpu/cuda_round.h"
+#include "fedep/sim/gpu/cuda_rounds.h"
 
 namespace fedep {
 namespace {
@@ -29,7 +29,8 @@ class CudaPlace final : public Place {
   void bring_home(ServerState& state) override { rounds_.bring_home(state); }
 
   Metrics evaluate(const ServerState& state, bool last) override {
-    return evaluation_.evaluate(state, rounds_.global(state), rounds_.point(state), last);
+    const DeviceServerState& there = rounds_.on_gpu(state);
+    return evaluation_.evaluate(state, there.global, point_estimate(there), last);
   }
   Reliability reliability() const override { return evaluation_.reliability(); }
 

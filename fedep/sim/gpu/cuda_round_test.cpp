@@ -2,7 +2,7 @@
 // both evaluate in main memory. Bits must agree; where deltas are clipped, or FedPA's products are
 // summed on the GPU, nearly.
 
-#include "fedep/sim/gpu/cuda_round.h"
+#include "fedep/sim/gpu/cuda_rounds.h"
 
 #include <cmath>
 #include <optional>
@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "fedep/random/stream.h"
+#include "fedep/round/play_round.h"
 #include "fedep/round/test_gaussian_clients.h"
 #include "fedep/sim/serial.h"
 
@@ -122,6 +123,7 @@ struct Case {
   int bits = 64;
   double tolerance = 0;
   bool far_off = true;
+  std::optional<WeightRule> weight = {};
 };
 
 Phase phase_of(const Case& c) {
@@ -129,7 +131,7 @@ Phase phase_of(const Case& c) {
   Phase phase{.algorithm = &algorithm, .rounds = 12};
   phase.family = algorithm.point_estimate ? Family::isotropic : c.family;
   phase.cavity = algorithm.cavity;
-  phase.weight = algorithm.weight;
+  phase.weight = c.weight.value_or(algorithm.weight);
   phase.damping.outside = c.damping_outside;
   phase.clip = c.clip;
   phase.guard = {.mode = c.guard, .floor = 0.01};
@@ -221,7 +223,7 @@ TEST_P(CudaRound, IsTheHostsRound) {
     EXPECT_EQ(device.grid.extra_bits, host.grid.extra_bits);
     EXPECT_NEAR(device.grid.largest_eta, host.grid.largest_eta,
                 c.tolerance * host.grid.largest_eta);
-    expect_near(to_host(rounds.global(device)), host.global, c.tolerance);
+    expect_near(to_host(rounds.on_gpu(device).global), host.global, c.tolerance);
     if (round % 4 == 3) {
       rounds.bring_home(device);
       expect_near(device.global, host.global, c.tolerance);
@@ -229,7 +231,7 @@ TEST_P(CudaRound, IsTheHostsRound) {
       EXPECT_EQ(device.optimizer.steps, host.optimizer.steps);
       if (c.tolerance == 0) {
         EXPECT_EQ(device, host);
-        EXPECT_EQ(to_host(rounds.point(device)), point_estimate(host));
+        EXPECT_EQ(to_host(point_estimate(rounds.on_gpu(device))), point_estimate(host));
       }
     }
     if (HasFailure()) return;
@@ -275,6 +277,9 @@ INSTANTIATE_TEST_SUITE_P(
              .guard = GuardMode::skip,
              .far_off = false},
         Case{.algorithm = "fed_ep", .damping_outside = true, .optimizer = "adam"},
+        Case{.algorithm = "fed_ep", .optimizer = "yogi"},
+        Case{.algorithm = "fed_ep", .weight = WeightRule::examples},
+        Case{.algorithm = "fed_ep", .family = Family::diagonal, .weight = WeightRule::examples},
         Case{.algorithm = "fed_ep", .clip = 3, .tolerance = 1e-6, .far_off = false}));
 
 TEST(CudaRoundsOfARun, GoOnFromWhatTheHostSays) {

@@ -19,50 +19,12 @@
 #include "fedep/round/play_round.h"
 #include "fedep/sim/chain/label_tape.h"
 #include "fedep/sim/chain/local_learning.h"
-#include "fedep/sim/gpu/cuda_cohort.h"
+#include "fedep/sim/gpu/cuda_rounds.h"
 #include "fedep/sim/serial.h"
 #include "fedep/sim/test_images.h"
 #include "fedep/sim/test_recipe.h"
 
 namespace fedep {
-
-// Visits prepared and finished by the host, inferred by the GPU all together.
-class CohortExecutor final : public Executor {
- public:
-  CohortExecutor(const Population& population, CudaInference& inference, SiteStore* sites)
-      : population_(population), inference_(inference), sites_(sites) {}
-
-  void play(const RoundTask& round, std::span<const ClientTask> clients,
-            const std::function<void(Report)>& deliver) override {
-    std::vector<PreparedVisit> prepared;
-    std::vector<CohortVisit> visits;
-    for (const ClientTask& task : clients) {
-      prepared.push_back(prepare_visit(round, task, population_[task.client], sites_));
-      visits.push_back(
-          {population_[task.client], task.client, to_device(prepared.back().visit.cavity)});
-    }
-    std::vector<VisitNumbers> numbers(visits.size());
-    const auto runs = inference_.infer(round.seed, round.round, round.phase, to_device(round.mean),
-                                       std::move(visits), numbers);
-    for (std::size_t i = 0; i < clients.size(); ++i) {
-      prepared[i].numbers.steps = numbers[i].steps;
-      prepared[i].numbers.loss_sum = numbers[i].loss_sum;
-      ClientRun run;
-      if (runs[i].last.size() > 0) run.last = to_host(runs[i].last);
-      for (const DeviceVector& sample : runs[i].samples) run.samples.push_back(to_host(sample));
-      if (runs[i].tilted.size() > 0) run.tilted = to_host(runs[i].tilted);
-      deliver(finish_visit(std::move(prepared[i]), clients[i], run, sites_));
-    }
-  }
-  void settle(const RoundTask& round, std::span<const std::size_t> taken, double scale) override {
-    if (round.phase.stateful()) settle_visits(round, population_, taken, scale, *sites_);
-  }
-
- private:
-  const Population& population_;
-  CudaInference& inference_;
-  SiteStore* sites_;
-};
 
 // `large`: one client has more batches than one captured graph.
 inline std::unique_ptr<Dataset> data_for(const std::string& model, bool large = false) {
@@ -104,13 +66,21 @@ class World {
     const auto sites = make_memory_store();
     const auto inference = make_local_learning(*data_, index_, recipe_,
                                                make_model(recipe_.model, data_->info()), &tape);
-    return play(*make_serial(population_, *inference, sites.get()), *sites);
+    const auto executor = make_serial(population_, *inference, sites.get());
+    return play(*sites, [&](ServerState& state) {
+      return play_round(state, phases_[0], recipe_.seed, population_, *executor);
+    });
   }
   Ended on_gpu(ProductPrecision precision, const LabelTape* tape) {
-    const auto sites = make_memory_store();
+    const auto home = make_memory_store();
+    DeviceSites sites(*home);
     const auto inference = make_cuda_inference(*data_, recipe_, precision, tape);
-    CohortExecutor executor(population_, *inference, sites.get());
-    return play(executor, *sites);
+    CudaRounds rounds(recipe_.seed, population_, *inference, &sites);
+    return play(sites, [&](ServerState& state) {
+      const RoundNumbers numbers = rounds.play(state, phases_[0]);
+      rounds.bring_home(state);
+      return numbers;
+    });
   }
 
   const Dataset& data() const { return *data_; }
@@ -118,7 +88,8 @@ class World {
   Model& model() { return *model_; }
 
  private:
-  Ended play(Executor& executor, SiteStore& sites) {
+  Ended play(const SiteStore& sites,
+             const std::function<RoundNumbers(ServerState&)>& play_one_round) {
     HostVector<float> initial(model_->size()), noise(model_->size());
     model_->initialise(1, initial.span());
     // Logits start at zero, where nothing below them has a gradient.
@@ -128,8 +99,7 @@ class World {
     ended.state =
         begin_phase(initial_server_state(recipe_.server, initial), phases_[0], 0, population_);
     for (int round = 0; round < 3; ++round) {
-      ended.numbers.push_back(
-          play_round(ended.state, phases_[0], recipe_.seed, population_, executor));
+      ended.numbers.push_back(play_one_round(ended.state));
     }
     for (std::size_t k = 0; k < population_.size(); ++k) {
       ended.sites.push_back(sites.get(population_[k].key));

@@ -1,13 +1,14 @@
 // A server and its clients in one phase, for tests that play rounds and look at what comes of them.
+// A test's body is written once and runs wherever messages can live: `Where` is OnHost, or OnGpu of
+// sim/gpu/cuda_round_laws_test.cpp.
 //
-//   Federation run(whole_clients(), ep_phase(4), with_prior(0, 1));
+//   Federation<Where> run(whole_clients(), ep_phase(4), with_prior(0, 1));
 //   run.executor.lost = {1};
 //   run.play(3);
 #pragma once
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <memory>
 #include <set>
 #include <span>
@@ -19,6 +20,7 @@
 
 #include "fedep/message/error.h"
 #include "fedep/random/stream.h"
+#include "fedep/round/collector.h"
 #include "fedep/round/play_round.h"
 #include "fedep/round/test_gaussian_clients.h"
 
@@ -26,40 +28,30 @@ namespace fedep {
 
 using V = HostVector<float>;
 
-// Plays visits in place, except for what a test wants to go wrong.
+// Plays visits in place, except for clients that lie.
 class InPlace final : public Executor {
  public:
   InPlace(const Population& population, LocalInference& inference, SiteStore& sites)
       : population_(population), inference_(inference), sites_(sites) {}
 
-  void play(const RoundTask& round, std::span<const ClientTask> clients,
-            const std::function<void(Report)>& deliver) override {
-    damping = round.damping;
-    grid = round.grid;
-    std::vector<ClientTask> tasks(clients.begin(), clients.end());
-    if (backwards) std::reverse(tasks.begin(), tasks.end());
-    for (const ClientTask& task : tasks) {
-      if (lost.contains(task.client)) continue;
+  Answers play(const RoundTask& round, std::span<const ClientTask> clients) override {
+    Collector answers(round);
+    for (const ClientTask& task : clients) {
       Report report = play_visit(round, task, population_[task.client], &sites_, inference_);
       if (liars.contains(task.client)) report.delta.eta[0] = round.grid.limit + 1;
       try {
-        deliver(std::move(report));
+        answers.add(std::move(report));
       } catch (const InputError&) {
         if (!liars.contains(task.client)) throw;
       }
     }
+    return std::move(answers).all();
+  }
+  void settle(const RoundTask& round, std::span<const std::size_t> taken, double scale) override {
+    if (round.phase.stateful()) settle_visits(round, population_, taken, scale, sites_);
   }
 
-  void settle(const RoundTask& round, std::span<const std::size_t> which, double scale) override {
-    taken = {which.begin(), which.end()};
-    if (round.phase.stateful()) settle_visits(round, population_, which, scale, sites_);
-  }
-
-  std::set<std::size_t> lost, liars;
-  bool backwards = false;
-  double damping = 0;
-  Grid grid;
-  std::vector<std::size_t> taken;
+  std::set<std::size_t> liars;
 
  private:
   const Population& population_;
@@ -67,40 +59,114 @@ class InPlace final : public Executor {
   SiteStore& sites_;
 };
 
-// A server, its clients and what they do in one phase.
-struct Federation {
+// Messages in main memory: what a federation is made of there.
+struct OnHost {
+  using Vector = V;
+
+  static std::string problem() { return ""; }
+  static ServerState there(const ServerState& state) { return state; }
+  static ServerState home(const ServerState& state) { return state; }
+
+  struct Parts {
+    Parts(const Population& population, GaussianClients& clients)
+        : executor(population, clients, *store) {}
+    SiteStore& sites() { return *store; }
+
+    std::unique_ptr<SiteStore> store = make_memory_store();
+    InPlace executor;
+  };
+};
+
+// Hands a round on, except for what a test wants to go wrong.
+template <Storage Vector>
+class WithFaults final : public ExecutorOf<Vector> {
+ public:
+  explicit WithFaults(ExecutorOf<Vector>& inner) : inner_(inner) {}
+
+  AnswersOf<Vector> play(const RoundTaskOf<Vector>& round,
+                         std::span<const ClientTask> clients) override {
+    damping = round.damping;
+    grid = round.grid;
+    std::vector<ClientTask> tasks;
+    for (const ClientTask& task : clients) {
+      if (!lost.contains(task.client)) tasks.push_back(task);
+    }
+    if (backwards) std::reverse(tasks.begin(), tasks.end());
+    return inner_.play(round, tasks);
+  }
+  void settle(const RoundTaskOf<Vector>& round, std::span<const std::size_t> which,
+              double scale) override {
+    taken = {which.begin(), which.end()};
+    inner_.settle(round, which, scale);
+  }
+
+  std::set<std::size_t> lost;
+  bool backwards = false;
+  double damping = 0;
+  Grid grid;
+  std::vector<std::size_t> taken;
+
+ private:
+  ExecutorOf<Vector>& inner_;
+};
+
+template <class Where>
+class Federation {
+ public:
   Federation(GaussianClients given, Phase chosen, const ServerSettings& settings = {},
              const V& start = V(3))
       : clients(std::move(given)),
         population(clients.population()),
         phase(std::move(chosen)),
-        state(begin_phase(initial_server_state(settings, start), phase, 0, population)) {}
+        there_(Where::there(
+            begin_phase(initial_server_state(settings, start), phase, 0, population))) {}
 
-  RoundNumbers play() { return play_round(state, phase, 1, population, executor); }
+  RoundNumbers play() { return play_round(there_, phase, 1, population, executor); }
   void play(int rounds) {
     for (int i = 0; i < rounds; ++i) play();
   }
 
-  Message factor(std::size_t client) const {
-    const ClientInfo& info = population[client];
-    if (const auto site = sites->get(info.key)) return site->factor;
-    if (state.unvisited.per_example.size() == 0) return flat_like(state.global.eta(), phase.family);
-    return power(state.unvisited.per_example, float(info.examples));
+  ServerState state() const { return Where::home(there_); }
+  Message global() const { return state().global; }
+  SiteStore& sites() { return parts_.sites(); }
+  typename Where::Parts& parts() { return parts_; }
+
+  // A client with this factor, as if it had been there before.
+  void give(std::size_t client, const Message& factor) {
+    const std::uint64_t key = population[client].key;
+    sites().propose(key, 0,
+                    {.factor = factor, .optimizer = initial_state(phase.factor_optimizer, factor)});
+    sites().settle(0, std::vector{key});
   }
-  Message prior_times_factors() const {
-    Message q = state.prior;
-    for (std::size_t client = 0; client < population.size(); ++client)
+  Message factor(std::size_t client) {
+    const ClientInfo& info = population[client];
+    if (const auto site = sites().get(info.key)) return site->factor;
+    const ServerState now = state();
+    if (now.unvisited.per_example.size() == 0) return flat_like(now.global.eta(), phase.family);
+    return power(now.unvisited.per_example, float(info.examples));
+  }
+  Message prior_times_factors() {
+    Message q = state().prior;
+    for (std::size_t client = 0; client < population.size(); ++client) {
       q = product(q, factor(client));
+    }
     return q;
   }
-  Message posterior() const { return clients.posterior(state.prior); }
+  Message posterior() const { return clients.posterior(state().prior); }
+  const Message& likelihood(std::size_t client) const {
+    return clients.likelihood(population[client].key);
+  }
 
   GaussianClients clients;
   Population population;
   Phase phase;
-  ServerState state;
-  std::unique_ptr<SiteStore> sites = make_memory_store();
-  InPlace executor{population, clients, *sites};
+
+ private:
+  typename Where::Parts parts_{population, clients};
+  ServerStateOf<typename Where::Vector> there_;
+
+ public:
+  WithFaults<typename Where::Vector> executor{parts_.executor};
 };
 
 inline GaussianClients random_clients(std::size_t count, Family family, float spread = 1) {

@@ -1,0 +1,156 @@
+#include "fedep/round/host_rows.h"
+
+#include <limits>
+#include <utility>
+
+#include "fedep/algorithm/cavity.h"
+#include "fedep/algorithm/fed_avg.h"
+#include "fedep/algorithm/fed_ep.h"
+#include "fedep/message/check.h"
+#include "fedep/optim/optimizer.h"
+#include "fedep/round/visit.h"
+
+namespace fedep {
+namespace {
+
+SiteState unvisited_state(const RoundTask& round, const ClientInfo& client) {
+  const Message& per_example = round.unvisited.per_example;
+  SiteState state;
+  state.factor = per_example.size() == 0 ? flat_like(round.global.eta(), round.phase.family)
+                                         : power(per_example, float(client.examples));
+  state.optimizer = initial_state(round.phase.factor_optimizer, state.factor);
+  return state;
+}
+
+// cavity() in one pass over memory instead of three where a share is taken out, with the same bits.
+Message cavity_of(const RoundTask& round, const Message& factor, double share) {
+  if (round.phase.cavity != CavityKind::share || round.prior.family() != round.global.family()) {
+    return cavity(round.phase.cavity, round.global, round.prior, factor, share);
+  }
+  check_in("cavity", "share", share, 0, 1);
+  Message out = round.global;
+  const auto take_out = [part = float(share)](std::span<const float> prior, std::span<float> q) {
+    for (std::size_t i = 0; i < q.size(); ++i) q[i] -= part * (q[i] - prior[i]);
+  };
+  take_out(round.prior.eta().span(), out.eta().span());
+  take_out(round.prior.lambda_span(), out.lambda_span());
+  return out;
+}
+
+// Whether the guard has nothing to count or to change, found out in one pass.
+bool is_in_order(const GuardSettings& settings, const Message& cavity) {
+  const float least = settings.mode == GuardMode::floor ? float(settings.floor) : 0.0f;
+  const float most = std::numeric_limits<float>::max();
+  unsigned wrong = 0;  // no early end and no bool, so that the loop vectorises
+  for (const float x : cavity.lambda_span()) {
+    wrong |= unsigned(!(x > 0)) | unsigned(!(x >= least)) | unsigned(!(x <= most));
+  }
+  return wrong == 0;
+}
+
+}  // namespace
+
+void HostRows::begin(const RoundTask& round, std::span<const AskedClient> asked) {
+  round_ = &round;
+  asked_ = asked;
+  states_.clear();
+  deltas_.clear();
+  sent_.clear();
+  if (!round.phase.stateful()) return;
+  if (sites_ == nullptr) throw InputError("visit: a stateful phase needs a site store");
+  for (const AskedClient& client : asked) {
+    std::optional<SiteState> state = sites_->get(client.info->key);
+    states_.push_back(state ? std::move(*state) : unvisited_state(round, *client.info));
+  }
+}
+
+std::vector<Message> HostRows::form_cavities() {
+  std::vector<Message> cavities;
+  for (std::size_t r = 0; r < asked_.size(); ++r) {
+    const Message& factor = states_.empty() ? round_->global : states_[r].factor;
+    cavities.push_back(cavity_of(*round_, factor, asked_[r].task.share));
+  }
+  return cavities;
+}
+
+std::vector<CavityFacts> HostRows::examine(const std::vector<Message>& cavities) {
+  std::vector<CavityFacts> facts;
+  for (const Message& cavity : cavities) {
+    const bool in_order = is_in_order(round_->phase.guard, cavity);
+    facts.push_back(
+        {.improper = in_order ? 0 : count_improper(round_->global, cavity), .in_order = in_order});
+  }
+  return facts;
+}
+
+std::vector<ClientRun> HostRows::infer(std::vector<Visit> visits, std::span<const std::size_t>,
+                                       std::vector<VisitNumbers>& numbers) {
+  std::vector<ClientRun> runs;
+  for (std::size_t i = 0; i < visits.size(); ++i) {
+    runs.push_back(inference_.infer(visits[i], numbers[i]));
+  }
+  return runs;
+}
+
+void HostRows::add(Message delta) {
+  // An isotropic delta of a diagonal round is written out.
+  if (delta.family() != round_->global.family()) delta = to_diagonal(delta);
+  deltas_.push_back(std::move(delta));
+  sent_.emplace_back();
+}
+
+void HostRows::add_quotient(Message tilted, std::optional<Message> divisor) {
+  add(fed_ep_delta(tilted, divisor ? *divisor : round_->global));
+}
+
+void HostRows::add_move(V to) { add(fed_avg_delta(to, round_->mean)); }
+
+void HostRows::add_points(V eta) { add({std::move(eta), 0.0f}); }
+
+void HostRows::add_flat() { add(flat_like(round_->global.eta(), round_->global.family())); }
+
+std::vector<double> HostRows::measure() {
+  std::vector<double> norms;
+  for (const Message& delta : deltas_) norms.push_back(joint_norm(delta));
+  return norms;
+}
+
+bool HostRows::round_to_grid(std::size_t row, double scale) {
+  sent_[row] = to_grid(round_->grid, deltas_[row], scale);
+  return sent_[row].has_value();
+}
+
+void HostRows::propose(std::size_t row) {
+  SiteState& state = states_[row];
+  advance(round_->phase.factor_optimizer, state.optimizer, state.factor,
+          from_grid(round_->grid, *sent_[row]),
+          optimizer_scale(round_->phase, round_->round, round_->damping));
+  sites_->propose(asked_[row].info->key, round_->round, std::move(state));
+}
+
+Report play_visit(const RoundTask& round, const ClientTask& task, const ClientInfo& client,
+                  SiteStore* sites, LocalInference& inference) {
+  HostRows rows(inference, sites);
+  const AskedClient asked{task, &client};
+  Report report = std::move(play_visits(round, std::span(&asked, 1), rows)[0]);
+  if (report.outcome == Outcome::delta) report.delta = rows.take_sent(0);
+  return report;
+}
+
+void settle_visits(const RoundTask& round, const Population& population,
+                   std::span<const std::size_t> taken, double scale, SiteStore& sites) {
+  std::vector<std::uint64_t> keys;
+  for (const std::size_t client : taken) {
+    const ClientInfo& info = population[client];
+    keys.push_back(info.key);
+    if (scale == 1) continue;
+    const SiteState before = sites.get(info.key).value_or(unvisited_state(round, info));
+    SiteState after = sites.proposed(info.key).value();
+    const Message step = quotient(after.factor, before.factor);
+    after.factor = product(before.factor, power(step, float(scale)));
+    sites.propose(info.key, round.round, std::move(after));
+  }
+  sites.settle(round.round, keys);
+}
+
+}  // namespace fedep

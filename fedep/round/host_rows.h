@@ -1,0 +1,67 @@
+// Visits on a core: the operations of rows.h in main memory, and the visit of one client with them.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "fedep/round/rows.h"
+#include "fedep/round/site_store.h"
+
+namespace fedep {
+
+// Local inference: what a simulator or a deployed client brings, with the client's data behind it.
+// Must fill what visit.round.phase.algorithm->needs names.
+class LocalInference {
+ public:
+  virtual ~LocalInference() = default;
+  virtual ClientRun infer(const Visit& visit, VisitNumbers& numbers) = 0;
+};
+
+class HostRows final : public Rows<HostVector<float>> {
+ public:
+  using V = HostVector<float>;
+
+  // `sites` may be null in stateless phases.
+  HostRows(LocalInference& inference, SiteStore* sites) : inference_(inference), sites_(sites) {}
+
+  void begin(const RoundTask& round, std::span<const AskedClient> asked) override;
+  std::vector<Message> form_cavities() override;
+  std::vector<CavityFacts> examine(const std::vector<Message>& cavities) override;
+  std::vector<ClientRun> infer(std::vector<Visit> visits, std::span<const std::size_t> rows,
+                               std::vector<VisitNumbers>& numbers) override;
+  void add_quotient(Message tilted, std::optional<Message> divisor) override;
+  void add_move(V to) override;
+  void add_points(V eta) override;
+  void add_flat() override;
+  std::vector<double> measure() override;
+  bool round_to_grid(std::size_t row, double scale) override;
+  void propose(std::size_t row) override;
+
+  // What is sent of a row that fits the grid.
+  GridDelta take_sent(std::size_t row) { return std::move(*sent_[row]); }
+
+ private:
+  void add(Message delta);
+
+  LocalInference& inference_;
+  SiteStore* sites_;
+  const RoundTask* round_ = nullptr;
+  std::span<const AskedClient> asked_;
+  std::vector<SiteState> states_;  // of a stateful phase
+  std::vector<Message> deltas_;
+  std::vector<std::optional<GridDelta>> sent_;
+};
+
+// One client's visit. A stateful client's new state is proposed to `sites`. An error gains round,
+// client and stage.
+Report play_visit(const RoundTask& round, const ClientTask& task, const ClientInfo& client,
+                  SiteStore* sites, LocalInference& inference);
+
+// Ends a round for stateful clients: the states that `taken` (indices in the population) proposed
+// count from now on. scale < 1: the server kept only so much of its step, so factors keep as much
+// of theirs.
+void settle_visits(const RoundTask& round, const Population& population,
+                   std::span<const std::size_t> taken, double scale, SiteStore& sites);
+
+}  // namespace fedep
