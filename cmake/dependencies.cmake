@@ -54,6 +54,8 @@ if(FEDEP_WITH_CUDA)
   enable_language(CUDA)
   set(CMAKE_CUDA_STANDARD 17)
   set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+  # Formulas of one number are constexpr functions that both compilers read (optim/optimizer_step.h).
+  string(APPEND CMAKE_CUDA_FLAGS " --expt-relaxed-constexpr")
   set(CMAKE_CUDA_EXTENSIONS OFF)
   find_package(CUDAToolkit REQUIRED)
 endif()

@@ -23,7 +23,7 @@ LAYERS = {
     "model": "random message config data",
     "data": "random message config",
     "inference": "random message algorithm config model data round",
-    "cuda": "random message algorithm optim config data model round",
+    "cuda": "random message algorithm optim config data model inference round",
     "sim": "random message algorithm optim metric config round store model data inference cuda",
     "page": "message algorithm metric config round store",
 }

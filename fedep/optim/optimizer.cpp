@@ -9,7 +9,6 @@
 namespace fedep {
 namespace {
 
-using Slots = std::span<const std::span<float>>;
 using SlotNames = std::span<const std::string_view>;
 
 constexpr std::array<std::string_view, 1> kMomentum{"momentum"};
@@ -30,73 +29,54 @@ float yogi_value(const OptimizerSettings& s, std::size_t slot) {
   return slot == 1 ? float(s.initial_accumulator) : 0;
 }
 
-void sgd(const OptimizerSettings& s, std::int64_t, std::span<float> x, std::span<const float> g,
-         Slots slots, double scale) {
-  const float lr = float(s.lr * scale);
+OptimizerStep plain_step(OptimizerStep::Kind kind, const OptimizerSettings& s, double scale) {
+  return {.kind = kind,
+          .lr = float(s.lr * scale),
+          .momentum_factor = float(s.momentum),
+          .beta1 = float(s.beta1),
+          .beta2 = float(s.beta2),
+          .epsilon = float(s.epsilon)};
+}
+OptimizerStep sgd_step(const OptimizerSettings& s, std::int64_t, double scale) {
+  return plain_step(s.momentum == 0 ? OptimizerStep::sgd : OptimizerStep::momentum, s, scale);
+}
+OptimizerStep adagrad_step(const OptimizerSettings& s, std::int64_t, double scale) {
+  return plain_step(s.epsilon_inside_root ? OptimizerStep::adagrad_inside : OptimizerStep::adagrad,
+                    s, scale);
+}
+OptimizerStep adam_step(const OptimizerSettings& s, std::int64_t step, double scale) {
+  OptimizerStep out = plain_step(OptimizerStep::adam, s, scale);
+  out.lr = float(s.lr * scale / (1 - std::pow(s.beta1, double(step))));
+  out.correct = float(1 / (1 - std::pow(s.beta2, double(step))));
+  return out;
+}
+OptimizerStep yogi_step(const OptimizerSettings& s, std::int64_t, double scale) {
+  return plain_step(OptimizerStep::yogi, s, scale);
+}
+
+// A loop for each number of slots, so that the compiler makes several coordinates at a time.
+template <OptimizerStep::Kind kKind>
+void apply_to_all(const OptimizerStep& step, std::span<float> x, std::span<const float> g,
+                  std::span<const std::span<float>> slots) {
+  float none = 0;
   if (slots.empty()) {
-    for (std::size_t i = 0; i < x.size(); ++i) x[i] += lr * g[i];
-    return;
-  }
-  const float momentum = float(s.momentum);
-  const std::span<float> m = slots[0];
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    m[i] = g[i] + momentum * m[i];
-    x[i] += lr * m[i];
-  }
-}
-
-void adagrad(const OptimizerSettings& s, std::int64_t, std::span<float> x, std::span<const float> g,
-             Slots slots, double scale) {
-  const float lr = float(s.lr * scale);
-  const float epsilon = float(s.epsilon);
-  const std::span<float> a = slots[0];
-  if (s.epsilon_inside_root) {
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      a[i] += g[i] * g[i];
-      x[i] += a[i] > 0 ? lr * g[i] / std::sqrt(a[i] + epsilon) : 0.0f;
-    }
-    return;
-  }
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    a[i] += g[i] * g[i];
-    x[i] += a[i] > 0 ? lr * g[i] / (std::sqrt(a[i]) + epsilon) : 0.0f;
-  }
-}
-
-void adam(const OptimizerSettings& s, std::int64_t step, std::span<float> x,
-          std::span<const float> g, Slots slots, double scale) {
-  const float b1 = float(s.beta1), b2 = float(s.beta2), epsilon = float(s.epsilon);
-  const float lr = float(s.lr * scale / (1 - std::pow(s.beta1, double(step))));
-  const float correct = float(1 / (1 - std::pow(s.beta2, double(step))));
-  const std::span<float> m = slots[0], v = slots[1];
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    m[i] = b1 * m[i] + (1 - b1) * g[i];
-    v[i] = b2 * v[i] + (1 - b2) * g[i] * g[i];
-    x[i] += lr * m[i] / (std::sqrt(correct * v[i]) + epsilon);
-  }
-}
-
-void yogi(const OptimizerSettings& s, std::int64_t, std::span<float> x, std::span<const float> g,
-          Slots slots, double scale) {
-  const float b1 = float(s.beta1), b2 = float(s.beta2), epsilon = float(s.epsilon);
-  const float lr = float(s.lr * scale);
-  const std::span<float> m = slots[0], v = slots[1];
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const float g2 = g[i] * g[i];
-    const float sign = v[i] > g2 ? 1.0f : (v[i] < g2 ? -1.0f : 0.0f);
-    m[i] = b1 * m[i] + (1 - b1) * g[i];
-    v[i] -= (1 - b2) * sign * g2;
-    x[i] += lr * m[i] / (std::sqrt(v[i]) + epsilon);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = stepped<kKind>(step, x[i], g[i], none, none);
+  } else if (slots.size() == 1) {
+    const std::span<float> a = slots[0];
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = stepped<kKind>(step, x[i], g[i], a[i], none);
+  } else {
+    const std::span<float> a = slots[0], b = slots[1];
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = stepped<kKind>(step, x[i], g[i], a[i], b[i]);
   }
 }
 
 constexpr std::array kOptimizers{
-    Optimizer{"sgd", "gradient steps, with momentum if asked", sgd_slots, zero_value, sgd},
+    Optimizer{"sgd", "gradient steps, with momentum if asked", sgd_slots, zero_value, sgd_step},
     Optimizer{"adagrad", "steps shrink with the root of summed squares", adagrad_slots,
-              adagrad_value, adagrad},
-    Optimizer{"adam", "bias-corrected moving moments", moment_slots, zero_value, adam},
+              adagrad_value, adagrad_step},
+    Optimizer{"adam", "bias-corrected moving moments", moment_slots, zero_value, adam_step},
     Optimizer{"yogi", "second moment that follows slowly, as in FedYogi", moment_slots, yogi_value,
-              yogi},
+              yogi_step},
 };
 
 Message constant_message(const Message& like, float value) {
@@ -129,6 +109,24 @@ void check_optimizer(const OptimizerSettings& s) {
   check_not_negative(s.name, "initial_accumulator", s.initial_accumulator);
 }
 
+void apply_step(const OptimizerStep& step, std::span<float> x, std::span<const float> g,
+                std::span<const std::span<float>> slots) {
+  switch (step.kind) {
+    case OptimizerStep::sgd:
+      return apply_to_all<OptimizerStep::sgd>(step, x, g, slots);
+    case OptimizerStep::momentum:
+      return apply_to_all<OptimizerStep::momentum>(step, x, g, slots);
+    case OptimizerStep::adagrad:
+      return apply_to_all<OptimizerStep::adagrad>(step, x, g, slots);
+    case OptimizerStep::adagrad_inside:
+      return apply_to_all<OptimizerStep::adagrad_inside>(step, x, g, slots);
+    case OptimizerStep::adam:
+      return apply_to_all<OptimizerStep::adam>(step, x, g, slots);
+    case OptimizerStep::yogi:
+      return apply_to_all<OptimizerStep::yogi>(step, x, g, slots);
+  }
+}
+
 OptimizerState initial_state(const OptimizerSettings& settings, const Message& like) {
   check_optimizer(settings);
   const Optimizer& optimizer = find_optimizer(settings.name);
@@ -153,8 +151,9 @@ void advance(const OptimizerSettings& settings, OptimizerState& state, Message& 
     eta_slots.push_back(slot.eta().span());
     lambda_slots.push_back(slot.lambda_span());
   }
-  optimizer.apply(settings, state.steps, x.eta().span(), delta.eta().span(), eta_slots, scale);
-  optimizer.apply(settings, state.steps, x.lambda_span(), delta.lambda_span(), lambda_slots, scale);
+  const OptimizerStep step = optimizer.step(settings, state.steps, scale);
+  apply_step(step, x.eta().span(), delta.eta().span(), eta_slots);
+  apply_step(step, x.lambda_span(), delta.lambda_span(), lambda_slots);
 }
 
 }  // namespace fedep

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "fedep/message/gaussian.h"
+#include "fedep/optim/optimizer_step.h"
 #include "fedep/optim/settings.h"
 
 namespace fedep {
@@ -36,9 +37,8 @@ struct Optimizer {
   // Slot names, as checkpoints spell them. SGD without momentum has none.
   std::span<const std::string_view> (*slots)(const OptimizerSettings&);
   float (*initial_value)(const OptimizerSettings&, std::size_t slot);
-  // x += scale·step(g) for one array; `step` counts from 1.
-  void (*apply)(const OptimizerSettings&, std::int64_t step, std::span<float> x,
-                std::span<const float> g, std::span<const std::span<float>> slots, double scale);
+  // Its step number `step`, which counts from 1, times `scale`.
+  OptimizerStep (*step)(const OptimizerSettings&, std::int64_t step, double scale);
 };
 
 std::span<const Optimizer> optimizers();
@@ -46,6 +46,10 @@ const Optimizer& find_optimizer(std::string_view name);
 
 // Throws InputError for a setting out of range (lr <= 0, momentum outside [0, 1), …).
 void check_optimizer(const OptimizerSettings& settings);
+
+// One array's step: x and its slots follow g.
+void apply_step(const OptimizerStep& step, std::span<float> x, std::span<const float> g,
+                std::span<const std::span<float>> slots);
 
 OptimizerState initial_state(const OptimizerSettings& settings, const Message& like);
 

@@ -3,6 +3,7 @@
 
 #include "fedep/cuda/device/groups.cuh"
 #include "fedep/cuda/round/chain_kernels.h"
+#include "fedep/inference/elements.h"
 
 namespace fedep::gpu {
 
@@ -21,16 +22,7 @@ __device__ void for_each_group_of(const Chunk& chunk, const ChainRows& rows, con
 }
 
 // The moments of a coordinate's samples so far.
-struct Samples {
-  float mean = 0, squares = 0;
-
-  // One more, which weighs 1/n if it is the n-th.
-  __device__ void add(float weight, float x) {
-    const float gap = x - mean;
-    mean += weight * gap;
-    squares += gap * (x - mean);
-  }
-
+struct Samples : RunningMoments<> {
   __device__ void write(const ChainRows& rows, std::size_t i) const {
     rows.mean[i] = mean;
     if (rows.squares != nullptr) rows.squares[i] = squares;
@@ -39,7 +31,7 @@ struct Samples {
 
 __device__ inline Samples samples_before(const ChainRows& rows, std::size_t i, int n) {
   if (n <= 1) return {};
-  return {rows.mean[i], rows.squares != nullptr ? rows.squares[i] : 0.0f};
+  return {{rows.mean[i], rows.squares != nullptr ? rows.squares[i] : 0.0f}};
 }
 
 }  // namespace fedep::gpu

@@ -16,7 +16,7 @@ float lambda_number(const DeviceMessage& q) { return q.isotropic() ? q.lambda_sc
 
 bool improper(float lambda) { return !(lambda > 0) || !std::isfinite(lambda); }
 
-void apply(const gpu::OptimizerStep& step, DeviceVector& x, const DeviceVector& g,
+void apply(const OptimizerStep& step, DeviceVector& x, const DeviceVector& g,
            const std::vector<float*>& slots) {
   gpu::apply_step(step, x.size(), x.data(), g.data(), !slots.empty() ? slots[0] : nullptr,
                   slots.size() > 1 ? slots[1] : nullptr, device_stream());
@@ -36,47 +36,22 @@ OptimizerState to_host(const DeviceOptimizerState& state) {
   return here;
 }
 
-gpu::OptimizerStep optimizer_step(const OptimizerSettings& s, std::int64_t step, double scale) {
-  gpu::OptimizerStep out{.kind = gpu::OptimizerStep::sgd,
-                         .lr = float(s.lr * scale),
-                         .momentum_factor = float(s.momentum),
-                         .beta1 = float(s.beta1),
-                         .beta2 = float(s.beta2),
-                         .epsilon = float(s.epsilon),
-                         .correct = 1,
-                         .epsilon_inside = s.epsilon_inside_root};
-  if (s.name == "sgd") {
-    if (s.momentum != 0) out.kind = gpu::OptimizerStep::momentum;
-  } else if (s.name == "adagrad") {
-    out.kind = gpu::OptimizerStep::adagrad;
-  } else if (s.name == "adam") {
-    out.kind = gpu::OptimizerStep::adam;
-    out.lr = float(s.lr * scale / (1 - std::pow(s.beta1, double(step))));
-    out.correct = float(1 / (1 - std::pow(s.beta2, double(step))));
-  } else if (s.name == "yogi") {
-    out.kind = gpu::OptimizerStep::yogi;
-  } else {
-    throw InputError(fmt::format("optimizer {} has no kernel for the GPU", s.name));
-  }
-  return out;
-}
-
-void advance_number(const OptimizerSettings& settings, std::int64_t step, float& x, float g,
-                    std::vector<float*> slots, double scale) {
+void advance_number(const OptimizerStep& step, float& x, float g,
+                    const std::vector<float*>& slots) {
   std::vector<std::span<float>> spans;
   for (float* slot : slots) spans.emplace_back(slot, 1);
-  find_optimizer(settings.name)
-      .apply(settings, step, std::span(&x, 1), std::span<const float>(&g, 1), spans, scale);
+  apply_step(step, std::span(&x, 1), std::span<const float>(&g, 1), spans);
 }
 
 void advance(const OptimizerSettings& settings, DeviceOptimizerState& state, DeviceMessage& x,
              const DeviceMessage& delta, double scale) {
   check_same_size("advance", "delta", x.size(), delta.size());
   if (x.family() != delta.family()) fail("advance", "delta", "of x's family", "of the other");
-  check_same_size("advance", "optimizer state",
-                  find_optimizer(settings.name).slots(settings).size(), state.slots.size());
+  const Optimizer& optimizer = find_optimizer(settings.name);
+  check_same_size("advance", "optimizer state", optimizer.slots(settings).size(),
+                  state.slots.size());
   ++state.steps;
-  const gpu::OptimizerStep step = optimizer_step(settings, state.steps, scale);
+  const OptimizerStep step = optimizer.step(settings, state.steps, scale);
   std::vector<float*> eta_slots, lambda_slots;
   for (DeviceMessage& slot : state.slots) {
     eta_slots.push_back(slot.eta().data());
@@ -84,8 +59,7 @@ void advance(const OptimizerSettings& settings, DeviceOptimizerState& state, Dev
   }
   apply(step, x.eta(), delta.eta(), eta_slots);
   if (x.isotropic()) {
-    advance_number(settings, state.steps, x.lambda_scalar(), delta.lambda_scalar(), lambda_slots,
-                   scale);
+    advance_number(step, x.lambda_scalar(), delta.lambda_scalar(), lambda_slots);
   } else {
     apply(step, x.lambda_vector(), delta.lambda_vector(), lambda_slots);
   }

@@ -26,11 +26,8 @@ OptimizerState to_host(const DeviceOptimizerState& state);
 void advance(const OptimizerSettings& settings, DeviceOptimizerState& state, DeviceMessage& x,
              const DeviceMessage& delta, double scale = 1.0);
 
-// Step number `step` (from 1) of an array, for kernels; and of one number, here.
-gpu::OptimizerStep optimizer_step(const OptimizerSettings& settings, std::int64_t step,
-                                  double scale);
-void advance_number(const OptimizerSettings& settings, std::int64_t step, float& x, float g,
-                    std::vector<float*> slots, double scale);
+// The step of one number, which is here.
+void advance_number(const OptimizerStep& step, float& x, float g, const std::vector<float*>& slots);
 
 std::size_t count_improper(const DeviceMessage& before, const DeviceMessage& after);
 // The same for several `after` of one family at once, waiting for the GPU once.

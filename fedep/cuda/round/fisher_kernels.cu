@@ -4,6 +4,7 @@
 
 #include "fedep/cuda/device/launch.h"
 #include "fedep/cuda/device/random.cuh"
+#include "fedep/inference/elements.h"
 
 namespace fedep::gpu {
 namespace {
@@ -68,7 +69,7 @@ __global__ void __launch_bounds__(kThreads)
   for (std::uint32_t j = threadIdx.x; j < chunk.size; j += kThreads) {
     const std::size_t i = c * s.stride + chunk.begin + j;
     s.nu[i] = initial;
-    s.lambda[i] = s.examples[c] * initial + prior_of(s, c, i);
+    s.lambda[i] = natural_precision(s.examples[c], initial, prior_of(s, c, i));
     s.fisher[i] = 0.0f;
   }
 }
@@ -107,10 +108,6 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-__device__ float clamped(float x, float low, float high) {
-  return x < low ? low : (x > high ? high : x);
-}
-
 // One thread a client: the bounds, and the coordinates whose F is always 0.
 __global__ void bounds_kernel(NaturalGradient s, const std::int32_t* count, int count_step,
                               float beta, float one_minus_beta, double width) {
@@ -130,7 +127,7 @@ __global__ void bounds_kernel(NaturalGradient s, const std::int32_t* count, int 
   }
   s.bounds[2 * c] = low;
   s.bounds[2 * c + 1] = high;
-  s.rest_nu[c] = beta * s.rest_nu[c] + one_minus_beta * clamped(0.0f, low, high);
+  s.rest_nu[c] = natural_step(beta, s.rest_nu[c], one_minus_beta, clamped(0.0f, low, high));
 }
 
 __global__ void __launch_bounds__(kThreads)
@@ -143,9 +140,9 @@ __global__ void __launch_bounds__(kThreads)
   for (std::uint32_t j = threadIdx.x; j < chunk.size; j += kThreads) {
     const std::size_t i = c * s.stride + chunk.begin + j;
     const float f = clamped(s.fisher[i] / draws, low, high);
-    const float nu = beta * s.nu[i] + one_minus_beta * f;
+    const float nu = natural_step(beta, s.nu[i], one_minus_beta, f);
     s.nu[i] = nu;
-    s.lambda[i] = n * nu + prior_of(s, c, i);
+    s.lambda[i] = natural_precision(n, nu, prior_of(s, c, i));
     s.fisher[i] = 0.0f;
   }
 }

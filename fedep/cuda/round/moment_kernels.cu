@@ -4,6 +4,7 @@
 
 #include "fedep/cuda/device/groups.cuh"
 #include "fedep/cuda/device/launch.h"
+#include "fedep/inference/elements.h"
 
 namespace fedep::gpu {
 namespace {
@@ -11,12 +12,7 @@ namespace {
 constexpr int kThreads = 256;
 
 __device__ float precision(const Moments& m, float squares) {
-  const float variance = squares / m.samples_less_one;
-  return 1.0f / (m.one_less_shrinkage * variance + m.shrinkage);
-}
-
-__device__ float clamped(float x, float low, float high) {
-  return x < low ? low : (x > high ? high : x);
+  return sample_precision(squares, m.samples_less_one, m.one_less_shrinkage, m.shrinkage);
 }
 
 __device__ double warp_sum(double value) {

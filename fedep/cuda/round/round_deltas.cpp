@@ -142,6 +142,7 @@ DeviceMessage RoundDeltas::total(const Grid& grid) const {
 
 void RoundDeltas::move_factors(const Grid& grid, const SiteShape& shape,
                                const std::vector<FactorMove>& moves, const FactorStep& step) const {
+  const Optimizer& optimizer = find_optimizer(step.optimizer.name);
   std::vector<gpu::FactorRow> arrays;
   for (const FactorMove& move : moves) {
     const Row& row = rows_[move.client];
@@ -150,7 +151,7 @@ void RoundDeltas::move_factors(const Grid& grid, const SiteShape& shape,
     gpu::FactorRow factor{
         .delta = row.eta,
         .unit = std::ldexp(1.0, grid.eta_exponent),
-        .step = optimizer_step(step.optimizer, site.steps, step.scale),
+        .step = optimizer.step(step.optimizer, site.steps, step.scale),
         .settle = step.settle == 1 ? 1.0f : float(step.settle),
         .x = site.eta(shape, 0),
         .slot0 = shape.slots > 0 ? site.eta(shape, 1) : nullptr,
@@ -170,8 +171,7 @@ void RoundDeltas::move_factors(const Grid& grid, const SiteShape& shape,
     for (std::size() t i = 1; i < site.numbers.size(); ++i) slots.push_back(&site.numbers[i]);
     const float before = site.numbers[0];
     float after = before;
-    advance_number(step.optimizer, site.steps, after,
-                   number_of(row.lambda_units, grid.lambda_exponent), slots, step.scale);
+    advance_number(factor.step, after, number_of(row.lambda_units, grid.lambda_exponent), slots);
     site.numbers[0] = step.settle == 1 ? after : before + float(step.settle) * (after - before);
   }
   const DeviceArray<gpu::FactorRow> there(arrays);

@@ -131,43 +131,6 @@ __global__ void sum_kernel(const DeltaRow* rows, std::size_t count, std::size_t 
   });
 }
 
-__device__ float stepped(const OptimizerStep& s, float x, float g, float& slot0, float& slot1) {
-  switch (s.kind) {
-    case OptimizerStep::sgd:
-      return x + s.lr * g;
-    case OptimizerStep::momentum: {
-      const float m = g + s.momentum_factor * slot0;
-      slot0 = m;
-      return x + s.lr * m;
-    }
-    case OptimizerStep::adagrad: {
-      const float a = slot0 + g * g;
-      slot0 = a;
-      if (!(a > 0)) return x + 0.0f;
-      return s.epsilon_inside != 0 ? x + s.lr * g / sqrtf(a + s.epsilon)
-                                   : x + s.lr * g / (sqrtf(a) + s.epsilon);
-    }
-    case OptimizerStep::adam: {
-      const float m = s.beta1 * slot0 + (1 - s.beta1) * g;
-      const float v = s.beta2 * slot1 + (1 - s.beta2) * g * g;
-      slot0 = m;
-      slot1 = v;
-      return x + s.lr * m / (sqrtf(s.correct * v) + s.epsilon);
-    }
-    case OptimizerStep::yogi: {
-      const float g2 = g * g;
-      const float old = slot1;
-      const float sign = old > g2 ? 1.0f : (old < g2 ? -1.0f : 0.0f);
-      const float m = s.beta1 * slot0 + (1 - s.beta1) * g;
-      const float v = old - (1 - s.beta2) * sign * g2;
-      slot0 = m;
-      slot1 = v;
-      return x + s.lr * m / (sqrtf(v) + s.epsilon);
-    }
-  }
-  return x;
-}
-
 // x and its slots follow g(load(i)), for a group of elements.
 template <class Load, class G>
 __device__ void step_group(const OptimizerStep& step, float settle, const Group& group, float* x,

@@ -1,13 +1,15 @@
 // Kernels of a round: cavities, all clients' deltas measured and summed on the fixed-point grid,
 // optimizers on natural parameters, the guard. A delta is never written down; it is a difference,
 // formed where it is needed. Formulas and roundings are those of algorithm/cavity.h,
-// round/grid.cpp, optim/optimizer.cpp and optim/guard.cpp, so element by element the bits are too.
+// round/grid.cpp, optim/optimizer_step.h and optim/guard.cpp, so element by element the bits are too.
 //
 // Plain C++17: nvcc reads this. Pointers are to GPU memory; functions enqueue on `stream` and
 // return.
 #pragma once
 
 #include <cstddef>
+
+#include "fedep/optim/optimizer_step.h"
 
 struct CUstream_st;
 
@@ -47,16 +49,6 @@ void measure_deltas(const DeltaRow* rows, std::size_t count, std::size_t n, void
 // 64-bit integers. Every row must fit.
 void sum_on_grid(const DeltaRow* rows, std::size_t count, std::size_t n, double unit, float* total,
                  CUstream_st* stream);
-
-// optim/optimizer.h's step with everything that does not depend on the coordinate worked out.
-struct OptimizerStep {
-  enum Kind : int { sgd, momentum, adagrad, adam, yogi } kind = sgd;
-  float lr = 0;
-  float momentum_factor = 0;
-  float beta1 = 0, beta2 = 0, epsilon = 0;
-  float correct = 0;       // adam's 1 / (1 - beta2^t)
-  int epsilon_inside = 0;  // adagrad
-};
 
 // x and its slots follow g.
 void apply_step(const OptimizerStep& step, std::size_t n, float* x, const float* g, float* slot0,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "fedep/inference/elements.h"
 #include "fedep/model/layer/loss.h"
 #include "fedep/model/layer/vector_width.h"
 #include "fedep/sim/chain/fisher_pass.h"
@@ -118,7 +119,8 @@ class RunningSquares {
   void update(std::size_t begin, std::span<const float> squares) {
     const std::span<float> values = row(begin);
     const float keep = float(beta_), take = float(1 - beta_);
-    for (std::size_t i = 0; i < width_; ++i) values[i] = keep * values[i] + take * squares[i];
+    for (std::size_t i = 0; i < width_; ++i)
+      values[i] = natural_step(keep, values[i], take, squares[i]);
     steps_of_[begin / width_] = now() + 1;
   }
 
