@@ -69,7 +69,7 @@ void RoundDeltas::add_flat() { add({}); }
 
 std::vector<double> RoundDeltas::measure() {
   if (rows_.empty()) return {};
-  const std::size() t count = rows_.size();
+  const std::size_t count = rows_.size();
   std::vector<gpu::DeltaRow> arrays;
   for (const Row& row : rows_) arrays.push_back(row.eta);
   if (diagonal()) {
@@ -82,7 +82,7 @@ std::vector<double> RoundDeltas::measure() {
                       device_stream());
   const std::vector<gpu::DeltaFacts> facts = out.download();
   std::vector<double> norms;
-  for (std::size() t k = 0; k < count; ++k) {
+  for (std::size_t k = 0; k < count; ++k) {
     Row& row = rows_[k];
     row.largest_eta = largest_of(facts[k]);
     double squares = facts[k].squares;
@@ -98,7 +98,7 @@ std::vector<double> RoundDeltas::measure() {
   return norms;
 }
 
-bool RoundDeltas::round_to(const Grid& grid, std::size() t client, double scale) {
+bool RoundDeltas::round_to(const Grid& grid, std::size_t client, double scale) {
   Row& row = rows_[client];
   row.eta.scale = std::ldexp(scale, -grid.eta_exponent);
   row.lambda.scale = std::ldexp(scale, -grid.lambda_exponent);
@@ -121,7 +121,7 @@ DeviceMessage RoundDeltas::total(const Grid& grid) const {
     arrays.push_back(row.eta);
     lambda_units += row.lambda_units;
   }
-  const std::size() t count = arrays.size();
+  const std::size_t count = arrays.size();
   if (diagonal()) {
     for (const Row& row : rows_) {
       if (row.inside) arrays.push_back(row.lambda);
@@ -168,7 +168,7 @@ void RoundDeltas::move_factors(const Grid& grid, const SiteShape& shape,
       continue;
     }
     std::vector<float*> slots;
-    for (std::size() t i = 1; i < site.numbers.size(); ++i) slots.push_back(&site.numbers[i]);
+    for (std::size_t i = 1; i < site.numbers.size(); ++i) slots.push_back(&site.numbers[i]);
     const float before = site.numbers[0];
     float after = before;
     advance_number(factor.step, after, number_of(row.lambda_units, grid.lambda_exponent), slots);
