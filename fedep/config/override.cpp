@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -31,22 +33,29 @@ bool is_number(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// One override, taken apart.
+// A key, the TOML of its value, and where they are written.
+struct Change {
+  std::string key;
+  std::string value;
+  std::string source;     // what errors call it
+  std::string file;       // the value is read as a line of this,
+  std::size_t line;       // counted from 1
+  std::string_view form;  // what a key was expected to look like
+};
+
 class Override {
  public:
-  explicit Override(std::string_view text) : source_(fmt::format("{}{}", kOverrideMark, text)) {
-    const std::size_t equals = text.find('=');
-    if (std::any_of(text.begin(), text.end(), is_control) || equals == std::string_view::npos) {
-      throw InputError(fmt::format("{}{}: expected section.key=value", kOverrideMark, shown(text)));
-    }
-    value_ = text.substr(equals + 1);
-    std::string_view rest = text.substr(0, equals);
+  explicit Override(Change change) : change_(std::move(change)) {
+    std::string_view key = change_.key;
     while (true) {
-      const std::size_t dot = rest.find('.');
-      keys_.emplace_back(rest.substr(0, dot));
-      if (!is_key(keys_.back())) refuse("expected section.key=value");
+      const std::size_t dot = key.find('.');
+      keys_.emplace_back(key.substr(0, dot));
+      if (!is_key(keys_.back())) refuse(fmt::format("expected {}", change_.form));
       if (dot == std::string_view::npos) break;
-      rest = rest.substr(dot + 1);
+      key = key.substr(dot + 1);
+    }
+    if (keys_[0] == "extends" || keys_[0] == "set") {
+      refuse(fmt::format("{} is no setting but a part of a recipe's file", keys_[0]));
     }
   }
 
@@ -113,9 +122,9 @@ class Override {
 
   toml::table parsed(const std::string& key) const {
     try {
-      return toml::parse(fmt::format("{} = {}", key, value_), source_);
+      return toml::parse(placed(key, change_.value), change_.file);
     } catch (const toml::parse_error& error) {
-      const std::string_view trimmed = value_;
+      const std::string_view trimmed = change_.value;
       const std::size_t start = trimmed.find_first_not_of(' ');
       if (start == std::string_view::npos) refuse("expected a value after =");
       if (std::string_view("\"'[{").find(trimmed[start]) != std::string_view::npos) {
@@ -123,30 +132,103 @@ class Override {
       }
     }
     std::string quoted;
-    for (const char c : value_) {
+    for (const char c : change_.value) {
       if (c == '"' || c == '\\') quoted += '\\';
       quoted += c;
     }
     try {
-      return toml::parse(fmt::format("{} = \"{}\"", key, quoted), source_);
+      return toml::parse(placed(key, '"' + quoted + '"'), change_.file);
     } catch (const toml::parse_error& error) {
       refuse(fmt::format("the value is not TOML: {}", error.description()));
     }
   }
 
-  [[noreturn]] void refuse(std::string_view why) const {
-    throw InputError(fmt::format("{}: {}", source_, why));
+  // On its line, which errors then name.
+  std::string placed(const std::string& key, const std::string& value) const {
+    return fmt::format("{}{} = {}", std::string(change_.line - 1, '\n'), key, value);
   }
 
-  std::string source_;
+  [[noreturn]] void refuse(std::string_view why) const {
+    throw InputError(fmt::format("{}: {}", change_.source, why));
+  }
+
+  Change change_;
   Keys keys_;
-  std::string value_;
 };
+
+struct SetLine {
+  std::string key;
+  const toml::node* value;
+};
+
+// phase.1.clip = 300 and [set.phase.1] are tables inside [set]; a table in braces is a value.
+void collect(const toml::table& table, const std::string& prefix, std::vector<SetLine>& lines) {
+  for (const auto& [key, node] : table) {
+    const std::string path = prefix + std::string(key.str());
+    const toml::table* inside = node.as_table();
+    if (inside && !inside->is_inline()) {
+      collect(*inside, path + ".", lines);
+    } else {
+      lines.push_back({path, &node});
+    }
+  }
+}
+
+std::string toml_text(const toml::node& node) {
+  std::ostringstream text;
+  node.visit([&](const auto& value) { text << value; });
+  return text.str();
+}
 
 }  // namespace
 
-void apply_override(toml::table& recipe, std::string_view override_text) {
-  Override(override_text).apply(recipe);
+void apply_override(toml::table& recipe, std::string_view text) {
+  constexpr std::string_view kForm = "section.key=value";
+  const std::size_t equals = text.find('=');
+  if (std::any_of(text.begin(), text.end(), is_control) || equals == std::string_view::npos) {
+    throw InputError(fmt::format("{}{}: expected {}", kOverrideMark, shown(text), kForm));
+  }
+  const std::string source = fmt::format("{}{}", kOverrideMark, text);
+  Override({.key = std::string(text.substr(0, equals)),
+            .value = std::string(text.substr(equals + 1)),
+            .source = source,
+            .file = source,
+            .line = 1,
+            .form = kForm})
+      .apply(recipe);
+}
+
+void apply_set(toml::table& recipe) {
+  toml::node* const node = recipe.get("set");
+  if (!node) return;
+  if (!node->is_table()) {
+    throw InputError(fmt::format("{}: set must be a table, but is {}", place(*node, "recipe"),
+                                 described(*node)));
+  }
+  const toml::table set = std::move(*node->as_table());
+  recipe.erase("set");
+  std::vector<SetLine> lines;
+  collect(set, "", lines);
+  std::sort(lines.begin(), lines.end(), [](const SetLine& a, const SetLine& b) {
+    return a.value->source().begin < b.value->source().begin;
+  });
+  for (const auto& [key, value] : lines) {
+    const toml::source_region& region = value->source();
+    Override({.key = key,
+              .value = toml_text(*value),
+              .source = place(*value, "recipe"),
+              .file = region.path ? *region.path : "",
+              .line = region.begin.line,
+              .form = "a key such as phase.1.clip"})
+        .apply(recipe);
+  }
+}
+
+std::string place(const toml::node& node, const std::string& source) {
+  const toml::source_region& region = node.source();
+  if (!region.path) return source;
+  if (region.path->starts_with(kOverrideMark)) return *region.path;
+  return fmt::format("{}:{}", *region.path, region.begin.line);
 }
 
 std::string described(const toml::node& node) {

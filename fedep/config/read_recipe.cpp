@@ -1,18 +1,15 @@
 #include "fedep/config/read_recipe.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <limits>
 #include <optional>
-#include <sstream>
-#include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "fedep/config/comma_list.h"
+#include "fedep/config/extend.h"
 #include "fedep/config/fields.h"
 #include "fedep/config/override.h"
 #include "fedep/config/resolve.h"
@@ -21,14 +18,6 @@
 
 namespace fedep {
 namespace {
-
-// "recipe.toml:12", or the override, or only the file where a table is not written anywhere.
-std::string place(const toml::node& node, const std::string& source) {
-  const toml::source_region& region = node.source();
-  if (!region.path) return source;
-  if (region.path->starts_with(kOverrideMark)) return *region.path;
-  return fmt::format("{}:{}", *region.path, region.begin.line);
-}
 
 // "drop or keep", "count, back_off, floor or skip".
 std::string listed(const std::vector<std::string_view>& words) {
@@ -222,7 +211,9 @@ class Reader {
       name = key.str();
     }
     if (!first) return;
-    const auto near = nearest(name, known);
+    std::vector<std::string_view> candidates = known;
+    if (prefix_.empty()) candidates.insert(candidates.end(), {"extends", "set"});
+    const auto near = nearest(name, candidates);
     throw InputError(fmt::format("{}: {}{} is not a setting; {}", place(*first, source_), prefix_,
                                  shown(name),
                                  near ? fmt::format("did you mean {}{}?", prefix_, *near)
@@ -240,13 +231,12 @@ class Reader {
   const std::string& source_;
 };
 
-toml::table parse_toml(std::string_view text, const std::string& source) {
-  try {
-    return toml::parse(text, source);
-  } catch (const toml::parse_error& error) {
-    throw InputError(
-        fmt::format("{}:{}: {}", source, error.source().begin.line, error.description()));
-  }
+Recipe read_tree(toml::table table, const std::string& source,
+                 const std::vector<std::string>& overrides) {
+  for (const std::string& change : overrides) apply_override(table, change);
+  Recipe recipe;
+  Reader::read(table, "", source, recipe);
+  return resolved(std::move(recipe));
 }
 
 }  // namespace
@@ -254,26 +244,11 @@ toml::table parse_toml(std::string_view text, const std::string& source) {
 Recipe parse_recipe(std::string_view text, std::string_view source,
                     const std::vector<std::string>& overrides) {
   const std::string name(source);
-  toml::table table = parse_toml(text, name);
-  for (const std::string& change : overrides) apply_override(table, change);
-  Recipe recipe;
-  Reader::read(table, "", name, recipe);
-  return resolved(std::move(recipe));
+  return read_tree(parse_whole(text, name), name, overrides);
 }
 
 Recipe read_recipe(const std::filesystem::path& file, const std::vector<std::string>& overrides) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(file, ignored)) {
-    throw InputError(fmt::format("{}: cannot be read, it is a directory", file.string()));
-  }
-  errno = 0;
-  const std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  if (stream) text << stream.rdbuf();
-  if (!stream || text.bad()) {
-    throw InputError(fmt::format("{}: cannot be read, {}", file.string(), std::strerror(errno)));
-  }
-  return parse_recipe(text.str(), file.string(), overrides);
+  return read_tree(read_extended(file), file.string(), overrides);
 }
 
 }  // namespace fedep

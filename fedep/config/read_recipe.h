@@ -14,12 +14,12 @@
 
 namespace fedep {
 
-// `overrides` are `section.key=value`, as after --set (see override.h); a later one wins. The
-// result is resolved (resolve.h). Throws InputError.
+// The file, with what it extends (extend.h). `overrides` are `section.key=value`, as after --set (see
+// override.h); a later one wins. The result is resolved (resolve.h). Throws InputError.
 Recipe read_recipe(const std::filesystem::path& file,
                    const std::vector<std::string>& overrides = {});
 
-// The same from text; `source` is what errors call it.
+// The same from text, which extends nothing; `source` is what errors call it.
 Recipe parse_recipe(std::string_view text, std::string_view source = "recipe",
                     const std::vector<std::string>& overrides = {});
 
