@@ -1,4 +1,4 @@
-// Checks a recipe that was put together in code by the same rules as one that was read.
+// Checks a recipe, read or put together in code, by the rules of fields.h. resolved() calls it.
 #pragma once
 
 #include "fedep/config/recipe.h"

@@ -121,7 +121,7 @@ class Writer {
 }  // namespace
 
 std::string to_toml(const Recipe& recipe) {
-  Recipe complete = resolved(recipe);
+  Recipe complete = filled_in(recipe);
   return Writer::written("", "", complete);
 }
 

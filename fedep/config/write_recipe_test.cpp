@@ -220,6 +220,17 @@ TEST(Resolved, LeavesWhatIsGiven) {
   EXPECT_EQ(resolved(recipe), recipe);
 }
 
+TEST(Resolved, ChecksARecipeFromCodeAsOneThatIsRead) {
+  Recipe recipe = smallest();
+  recipe.client.epochs = 0;
+  const std::string message = message_of<InputError>([&] { (void)resolved(recipe); });
+  EXPECT_EQ(message, "client.epochs must be at least 1, but is 0");
+  EXPECT_EQ(message_of<InputError>([&] {
+              (void)parse_recipe(to_toml(recipe), "read.toml");
+            }).find("client.epochs must be at least 1, but is 0"),
+            std::string("read.toml:39: ").size());
+}
+
 std::string refusal(const Recipe& recipe) {
   return message_of<InputError>([&] { check_recipe(recipe); });
 }
