@@ -7,9 +7,10 @@ prints the others with every setting.
 
 import sys
 import unittest
+from pathlib import Path
 
 from cli import CliTest
-from program import RECIPE, Program
+from program import RECIPE, Program, scratch_folder
 
 
 class Recipes(CliTest):
@@ -129,6 +130,55 @@ class Recipes(CliTest):
         printed = self.assert_succeeds(self.program.run("check", self.recipe)).stdout
         self.assert_succeeds(self.run_recipe())
         self.assertEqual((self.out / "recipe.toml").read_text(), printed)
+
+    def test_check_settings_prints_them_without_data(self):
+        printed = self.assert_succeeds(self.program.run("check", self.recipe)).stdout
+        done = self.assert_succeeds(self.program.run("check", self.recipe, "--settings"))
+        self.assertEqual((done.stdout, done.stderr), (printed, ""))
+        nowhere = ("--settings", "--set", "data.name=tabular", "data.path=nowhere.csv")
+        self.assertIn('path = "nowhere.csv"', self.assert_succeeds(self.program.run("check", self.recipe, *nowhere)).stdout)
+
+    def test_a_run_is_named_after_its_recipe_and_the_folders_below_recipe(self):
+        for name, run in (("first.toml", "run/first"), ("mine/first.toml", "run/first"),
+                          ("recipe/second.toml", "run/second"), ("recipe/table2/fed_ep_i.toml", "run/table2/fed_ep_i")):
+            with self.subTest(recipe=name):
+                with scratch_folder() as scratch:
+                    (Path(scratch) / name).parent.mkdir(parents=True, exist_ok=True)
+                    (Path(scratch) / name).write_text(RECIPE)
+                    self.assert_succeeds(self.program.run("run", name, "--rounds", 1, cwd=scratch))
+                    self.assertTrue((Path(scratch) / run / "recipe.toml").exists())
+
+
+class Extends(CliTest):
+    def setUp(self):
+        super().setUp()
+        self.base = self.folder / "base.toml"
+        self.base.write_text(RECIPE)
+        self.recipe.write_text('extends = "base.toml"\n[set]\nphase.1.rounds = 3\n')
+
+    def test_a_run_keeps_its_recipe_whole_and_goes_on_without_its_base(self):
+        whole = self.assert_succeeds(self.program.run("check", self.base, "--set", "phase.1.rounds=3")).stdout
+        self.assert_succeeds(self.run_recipe())
+        self.assertEqual((self.out / "recipe.toml").read_text(), whole)
+        self.base.unlink()
+        self.assert_one_line(self.program.run("check", self.recipe), 2, f"{self.recipe}:1: extends {self.base}", "No such file")
+        own = self.folder / "own.toml"
+        own.write_text(whole)
+        self.recipe = own
+        self.assert_succeeds(self.run_recipe("--resume", "--set", "phase.1.rounds=5"))
+
+    def test_a_base_that_changed_is_another_recipe(self):
+        self.assert_succeeds(self.run_recipe("--rounds", 5))
+        self.base.write_text(RECIPE.replace("clients_per_round = 4", "clients_per_round = 5"))
+        self.assert_last_line(self.run_recipe("--resume"), 2, "differs", "clients_per_round")
+
+    def test_mistakes_are_named_with_their_file(self):
+        self.base.write_text(RECIPE.replace("clients_per_round = 4", "clients_per_rond = 4"))
+        mistake = (f"{self.base}:8: server.clients_per_rond", "did you mean server.clients_per_round?")
+        self.assert_one_line(self.program.run("check", self.recipe), 2, *mistake)
+        self.base.write_text(f'extends = "{self.recipe.name}"\n')
+        self.assert_one_line(self.run_recipe(), 2, "leads back to itself", self.recipe, self.base)
+        self.assertFalse(self.out.exists())
 
 
 if __name__ == "__main__":

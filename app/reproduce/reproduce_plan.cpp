@@ -26,6 +26,12 @@ bool holds(const std::vector<std::string>& texts, std::string_view text) {
   return std::find(texts.begin(), texts.end(), text) != texts.end();
 }
 
+// Not what recipes share (base.toml), nor what a run below the folder keeps as its own recipe.toml.
+bool is_recipe(const fs::path& path, bool is_below) {
+  if (path.extension() != ".toml" || path.filename() == "base.toml") return false;
+  return !is_below || path.filename() != "recipe.toml";
+}
+
 std::vector<fs::path> recipe_files(const fs::path& folder) {
   if (!fs::is_directory(folder)) {
     throw InputError(
@@ -33,8 +39,10 @@ std::vector<fs::path> recipe_files(const fs::path& folder) {
                     folder.string()));
   }
   std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.path().extension() == ".toml") files.push_back(entry.path());
+  const auto options = fs::directory_options::skip_permission_denied;
+  for (auto at = fs::recursive_directory_iterator(folder, options);
+       at != fs::recursive_directory_iterator(); ++at) {
+    if (is_recipe(at->path(), at.depth() > 0)) files.push_back(at->path());
   }
   std::sort(files.begin(), files.end());
   return files;

@@ -1,5 +1,6 @@
 // What `fedep reproduce` will run: the rows of a table with their seeds, where each run goes, and
-// which runs and rounds rows have in common.
+// which runs and rounds rows have in common. Rows are recipes with that `table`, in the folder of
+// recipes or in any below it; files named base.toml are what recipes share, and no rows.
 //
 //   for (const Plan& plan : plan_of({.table = "table2", .rows = {"fed_ep_i"}})) …
 #pragma once

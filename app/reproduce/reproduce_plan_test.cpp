@@ -61,6 +61,23 @@ TEST_F(ReproducePlan, EachRowAndSeedIsARunOfItsOwn) {
   EXPECT_THROW(plans({.table = "", .rows = {"fed_eb"}}), InputError);
 }
 
+TEST_F(ReproducePlan, RowsAreFoundInFoldersBelow) {
+  folder_.write("trial/base.toml", "table = \"trial\"\n[data]\nname = \"toy\"\n");
+  folder_.write("trial/deep/short.toml",
+                "extends = \"../base.toml\"\nrow = \"short\"\n[[phase]]\nalgorithm = "
+                "\"fed_avg\"\nrounds = 2\n");
+  const std::vector<Plan> found = plans({.table = "", .rows = {"short"}});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].recipe.phases[0].rounds, 2);
+}
+
+TEST_F(ReproducePlan, TheRecipesOfRunsBelowAreNoRows) {
+  folder_.write("run/trial/fed_ep-seed1/recipe.toml", recipe("fed_ep", 4));
+  EXPECT_EQ(plans({}).size(), 5u);
+  folder_.write("recipe.toml", recipe("fed_ep", 4));
+  EXPECT_THROW(plans({}), InputError);
+}
+
 // Table 8's row with Table 2's settings is Table 2's run; others are their own.
 TEST(ReproducePlanOfSharedRuns, RowsWithTheSettingsOfAnotherTablesRowAreItsRun) {
   const TemporaryFolder folder;

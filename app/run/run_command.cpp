@@ -31,6 +31,7 @@ struct RunOptions {
   std::vector<std::string> overrides;
   bool resume = false;
   std::optional<int> watch;  // port
+  bool settings = false;     // only print them
 };
 
 void add_recipe_options(CLI::App& command, RunOptions& options) {
@@ -51,8 +52,17 @@ Recipe recipe_of(const RunOptions& options) {
   return options.rounds ? shortened(recipe, *options.rounds) : recipe;
 }
 
+// run/table2/fed_ep_i for …/recipe/table2/fed_ep_i.toml; run/first for any other first.toml.
 std::filesystem::path default_out(const RunOptions& options) {
-  return std::filesystem::path("run") / std::filesystem::path(options.recipe).stem();
+  namespace fs = std::filesystem;
+  const fs::path recipe = fs::absolute(options.recipe).lexically_normal();
+  fs::path below;
+  bool is_below = false;
+  for (const fs::path& part : recipe.parent_path()) {
+    if (is_below) below /= part;
+    is_below |= part == "recipe";
+  }
+  return "run" / below / recipe.stem();
 }
 
 int run(const RunOptions& options) {
@@ -84,6 +94,10 @@ int run(const RunOptions& options) {
 
 int check(const RunOptions& options) {
   const Recipe recipe = recipe_of(options);
+  if (options.settings) {
+    fmt::print("{}", to_toml(recipe));
+    return 0;
+  }
   const std::unique_ptr<Task> task = make_task(recipe, data_folder(options.data));
   check_run(recipe, *task);
   fmt::print("{}", to_toml(recipe));
@@ -99,7 +113,7 @@ void add_run_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* command = app.add_subcommand("run", "play a recipe");
   add_recipe_options(*command, *options);
-  command->add_option("--out", options->out, "run directory; default run/<recipe>");
+  command->add_option("--out", options->out, "run directory; default run/ and the recipe's name");
   command->add_option("--device", options->device, "where clients run: cpu or cuda");
   command->add_option("--precision", options->precision,
                       "products on a GPU: tf32, or float32 for agreement with the CPU");
@@ -120,6 +134,8 @@ void add_check_command(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
       "check", "read and check all a run would, print every setting, run nothing");
   add_recipe_options(*command, *options);
+  command->add_flag("--settings", options->settings,
+                    "only print every setting; no data are opened");
   command->callback([options, &exit_code] { exit_code = check(*options); });
 }
 
