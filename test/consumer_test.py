@@ -31,7 +31,10 @@ class ConsumerTest(unittest.TestCase):
             run("cmake", "--build", build)
             self.assertEqual(run(build / "consumer"), "4 clients, 610 weights\n")
             self.assertIn("fedep 0.1", run(prefix / "bin" / "fedep", "--version"))
-            self.assertTrue((prefix / "share" / "fedep" / "recipe" / "synthetic.toml").exists())
+            recipes = prefix / "share" / "fedep" / "recipe"
+            self.assertTrue((recipes / "synthetic.toml").exists())
+            row = run(prefix / "bin" / "fedep", "check", recipes / "table2" / "fed_ep_i.toml", "--settings")
+            self.assertIn('row = "fed_ep_i"', row)
             headers = [path.name for path in prefix.rglob("*.h")]
             self.assertIn("gaussian.h", headers)
             self.assertEqual([name for name in headers if "test" in name], [])

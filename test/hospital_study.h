@@ -1,7 +1,7 @@
 // Recipes played in memory on a data set at hand, and what hospitals get out of them: a posterior
 // over coefficients, scores on held-out rows, and what each hospital would have without the others.
 //
-//   const Recipe recipe = read_recipe("recipe/heart_disease_ep.toml");
+//   const Recipe recipe = read_recipe("recipe/heart_disease/ep.toml");
 //   const auto data = open_dataset(recipe.data, recipe.seed, data_folder);
 //   const ServerState together = play_recipe(recipe, *data);
 //   const ServerState alone = play_recipe(recipe, *only_client(*data, 0));

@@ -74,7 +74,7 @@ HostVector<float> to_floats(const Eigen::VectorXd& x) {
 int print_tables(const std::string& name, const std::vector<std::string>& overrides,
                  const std::filesystem::path& data_folder) {
   const auto recipe_of = [&](std::string_view variant, const std::vector<std::string>& set = {}) {
-    return read_recipe(fmt::format("recipe/{}_{}.toml", name, variant), set);
+    return read_recipe(fmt::format("recipe/{}/{}.toml", name, variant), set);
   };
   const Recipe recipe = recipe_of(name == "eicu" ? "sep" : "ep", overrides);
   const auto data = open_dataset(recipe.data, recipe.seed, data_folder);

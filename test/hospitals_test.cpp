@@ -27,7 +27,7 @@ Recipe recipe_named(const std::string& name) {
 // All that the tests below look at, made once.
 struct HeartStudy {
   explicit HeartStudy(const std::filesystem::path& folder)
-      : recipe(recipe_named("heart_disease_ep")),
+      : recipe(recipe_named("heart_disease/ep")),
         data(open_dataset(recipe.data, recipe.seed, folder)),
         pooled(sample_posterior(pooled_rows(*data), recipe.server.prior->precision)),
         together(play_recipe(recipe, *data)) {}
@@ -126,7 +126,7 @@ TEST(Hospitals, FedEpPredictsAsWellAsFedAvgAndFedPa) {
   const HeartStudy& study = heart(folder);
   Evaluation evaluation(*study.data, make_model(study.recipe.model, study.data->info()));
   const Metrics together = evaluation.at(point_estimate(study.together));
-  for (const char* other : {"heart_disease_avg", "heart_disease_pa"}) {
+  for (const char* other : {"heart_disease/avg", "heart_disease/pa"}) {
     const Metrics theirs =
         evaluation.at(point_estimate(play_recipe(recipe_named(other), *study.data)));
     EXPECT_GT(metric(together, "auc"), metric(theirs, "auc") - 0.02) << other;
@@ -140,7 +140,7 @@ TEST(Hospitals, FedEpPredictsAsWellAsFedAvgAndFedPa) {
 TEST(Hospitals, FedSepEndsNearThePooledModeOfEicu) {
   const auto folder = real_data("eicu_demo/patient.csv.gz");
   if (folder.empty()) GTEST_SKIP() << kNoRealData;
-  const Recipe recipe = recipe_named("eicu_sep");
+  const Recipe recipe = recipe_named("eicu/sep");
   const auto data = open_dataset(recipe.data, recipe.seed, folder);
   const PooledPosterior pooled =
       sample_posterior(pooled_rows(*data), recipe.server.prior->precision, {.draws = 500});

@@ -1,7 +1,7 @@
 // `fedep coefficients RUN|CHECKPOINT`: what a linear model on a table has learned, one line per
 // column: posterior mean, standard deviation and 95 % interval.
 //
-//   const CoefficientTable table = read_coefficients("run/heart_disease_ep", data_folder);
+//   const CoefficientTable table = read_coefficients("run/heart_disease/ep", data_folder);
 //   fmt::print("{}", coefficients_text(table));
 #pragma once
 

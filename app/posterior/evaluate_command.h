@@ -1,7 +1,7 @@
 // `fedep evaluate RUN|CHECKPOINT`: a posterior's scores on held-out examples, at its mean and
 // averaged over draws, overall and per client.
 //
-//   const EvaluateReport report = evaluate_run("run/heart_disease_ep", data_folder, {.samples = 10});
+//   const EvaluateReport report = evaluate_run("run/heart_disease/ep", data_folder, {.samples = 10});
 //   fmt::print("{}", evaluation_text(report, false));
 //   write_evaluation(run / "evaluation.json", evaluation_json(report));
 //

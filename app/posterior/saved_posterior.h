@@ -1,6 +1,6 @@
 // A posterior as a run left it: what `evaluate`, `predict`, `export` and `coefficients` start from.
 //
-//   const SavedPosterior saved = read_posterior("run/heart_disease_ep");   // or a checkpoint file
+//   const SavedPosterior saved = read_posterior("run/heart_disease/ep");   // or a checkpoint file
 //   const auto model = model_of(saved, data->info());
 //
 // The directory is only looked at, never opened as a run to go on with.
