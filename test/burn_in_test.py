@@ -127,7 +127,7 @@ class BurnInTest(FolderTest):
         self.reproduce("shared", "--rows", "fed_avg,fed_sep_l")
         first, second = (self.run_folder("shared", row) for row in ("fed_avg", "fed_sep_l"))
         self.assertEqual(rounds_of(first)[:BURN_IN], rounds_of(second)[:BURN_IN])
-        results = json_lines(self.folder / "recipe" / "results.jsonl")
+        results = json_lines(self.folder / "result" / "results.jsonl")
         for run, result in zip((first, second), results):
             self.assertAlmostEqual(result["seconds"], sum(line["seconds"] for line in rounds_of(run)))
             self.assertEqual(result["rounds"], ROUNDS)

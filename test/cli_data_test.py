@@ -16,7 +16,7 @@ from tables import TablesTest
 class Describe(TablesTest):
     def test_has_the_columns_of_table_1(self):
         self.recipe("trial", "fed_avg")
-        recipe = self.recipes / "trial_fed_avg.toml"
+        recipe = self.recipes / "trial" / "fed_avg.toml"
         done = self.assert_succeeds(self.program.run("data", "describe", recipe, "--json"))
         described = json.loads(done.stdout)
         self.assertEqual(described["train"]["clients"], 6)
@@ -41,7 +41,7 @@ class Describe(TablesTest):
 class Import(TablesTest):
     def test_cuts_a_recipes_data_for_other_runs(self):
         self.recipe("trial", "fed_avg")
-        recipe = self.recipes / "trial_fed_avg.toml"
+        recipe = self.recipes / "trial" / "fed_avg.toml"
         done = self.assert_succeeds(self.program.run("data", "import", recipe, "--out", "shards", cwd=self.folder))
         self.assertIn('name = "shards"', done.stdout)
         manifest = json.loads((self.folder / "shards" / "manifest.json").read_text())

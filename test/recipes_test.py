@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 """Every recipe in recipe/ is one the program accepts, has the paper's numbers where it is a row of the paper, and
-plays all its phases. Data are read where $FEDEP_DATA has them; elsewhere a recipe must fail for want of them only.
+plays all its phases; result/ says what the results do. Data are read where $FEDEP_DATA has them; elsewhere a recipe must
+fail for want of them only. Settings are those that the program prints, what a recipe extends included.
 
     recipes_test.py PROGRAM RECIPE_FOLDER
 """
 
+import difflib
+import functools
 import os
 import re
 import sys
-import tomllib
 import unittest
 from pathlib import Path
 
 from program import Program, scratch_folder
+from recipe_settings import name_of, recipe_files, settings_of, settings_text
 
 PROGRAM = None
 FOLDER = None
@@ -48,15 +51,17 @@ CLIPS = {"i": 100, "m": 300, "l": 6500, "v": 2000}
 
 def table_of(recipe):
     """Rows of Table 3 on titles are ours alone, so they are taken for a table of their own."""
-    return "titles" if recipe.get("row", "").startswith("titles_") else recipe.get("table")
+    return "titles" if recipe["row"].startswith("titles_") else recipe["table"]
+
+
+@functools.cache
+def all_recipes():
+    return {name_of(path, FOLDER): settings_of(PROGRAM, path) for path in recipe_files(FOLDER)}
 
 
 def recipes(*tables):
     """(name, recipe) of all recipes, or of those tables' alone."""
-    for path in sorted(FOLDER.glob("*.toml")):
-        recipe = tomllib.loads(path.read_text())
-        if not tables or table_of(recipe) in tables:
-            yield path.stem, recipe
+    return [(name, recipe) for name, recipe in all_recipes().items() if not tables or table_of(recipe) in tables]
 
 
 def letter_of(row):
@@ -67,6 +72,18 @@ def letter_of(row):
 
 def without(recipe, *keys):
     return {key: value for key, value in recipe.items() if key not in keys}
+
+
+def sgd(optimizer):
+    """Rate and momentum."""
+    assert optimizer["name"] == "sgd"
+    return optimizer["lr"], optimizer["momentum"]
+
+
+def last_inference(recipe):
+    """Of the last phase, where that infers a distribution; None of FedAvg and FedPA."""
+    phase = recipe["phase"][-1]
+    return phase["inference"] if phase["algorithm"] in ("fed_ep", "fed_sep") else None
 
 
 class EveryRecipe(unittest.TestCase):
@@ -109,7 +126,7 @@ class EveryRecipe(unittest.TestCase):
         data = os.environ.get("FEDEP_DATA")
         if not data or not (Path(data) / "cifar100").is_dir():
             self.skipTest("FEDEP_DATA names no folder with cifar100")
-        for name in ("figure4_small_v", "figure4_large_i"):
+        for name in ("figure4/small_v", "figure4/large_i"):
             with self.subTest(recipe=name), scratch_folder() as scratch:
                 done = PROGRAM.run("run", FOLDER / f"{name}.toml", "--rounds", 1, "--out", Path(scratch) / "run")
                 self.assertEqual(done.returncode, 0, done.stderr)
@@ -136,14 +153,24 @@ class EveryRecipe(unittest.TestCase):
                 self.assertRegex(done.stdout, r"accuracy 0\.\d+")
                 self.assertNotRegex(done.stdout, r"nll (nan|inf)")
 
-    def test_of_a_row_opens_with_a_few_lines_on_it_and_is_named_after_it(self):
+    def test_of_a_row_is_named_after_it(self):
         for name, recipe in recipes(*ROWS, "femnist", "titles", "beyond"):
-            with self.subTest(recipe=name):
-                self.assertEqual(name, f"{recipe['table']}_{recipe['row']}")
-                lines = (FOLDER / f"{name}.toml").read_text().splitlines()
+            table, _, row = name.partition("/")
+            self.assertEqual((table, row.replace("/", "_")), (recipe["table"], recipe["row"]))
+
+    def test_opens_with_a_few_lines_on_it(self):
+        for path in FOLDER.rglob("*.toml"):
+            with self.subTest(recipe=path):
+                lines = path.read_text().splitlines()
                 comment = next(i for i, line in enumerate(lines) if not line.startswith("# "))
-                self.assertIn(comment, range(2, 6))
-                self.assertLessEqual(max(map(len, lines)), 100)
+                self.assertIn(comment, range(1, 6))
+                self.assertLessEqual(max(map(len, lines)), 110)
+
+    def test_has_the_settings_it_is_known_to_have(self):
+        """After a change that is meant: recipe_settings.py PROGRAM RECIPE_FOLDER > recipe_settings.txt"""
+        kept = Path(__file__).with_name("recipe_settings.txt").read_text().splitlines()
+        changes = list(difflib.unified_diff(kept, settings_text(all_recipes()).splitlines(), "kept", "now", "", "", 2, ""))
+        self.assertFalse(changes, "\n".join(changes))
 
 
 class PaperRows(unittest.TestCase):
@@ -258,7 +285,7 @@ class PaperRows(unittest.TestCase):
                     self.assertEqual([phase["algorithm"] for phase in recipe["phase"]], ["fed_ep"])
                     self.assertEqual(recipe["phase"][0]["rounds"], 1500)
                     for optimizer in (recipe["server"]["optimizer"], recipe["server"]["factor_optimizer"]):
-                        self.assertEqual(optimizer, {"name": "sgd", "lr": 0.5})
+                        self.assertEqual(sgd(optimizer), (0.5, 0.0))
                     if table == "figure6":
                         self.assertEqual(recipe["phase"][0]["inference"]["epochs"], int(row.rpartition("_")[2]))
 
@@ -277,23 +304,22 @@ class TitleRows(unittest.TestCase):
                 if row == "titles_fed_avg":
                     continue
                 burn_in, phase = recipe["phase"]
-                self.assertEqual(burn_in, {"algorithm": "fed_avg", "rounds": 800})
+                self.assertEqual((burn_in["algorithm"], burn_in["rounds"]), ("fed_avg", 800))
                 self.assertEqual(phase["optimizer_state"], "carry")
 
     def test_keep_what_a_client_does_not_touch_where_it_is(self):
         """The prior alone must not diverge in the smallest client's chain, nor the precision of unused words drift."""
         for name, recipe in recipes("titles"):
-            for phase in recipe["phase"]:
-                inference = phase.get("inference", {})
-                if "alpha" not in inference:
-                    continue
-                with self.subTest(recipe=name):
-                    examples, smallest = 13136, 8
-                    rate = recipe["client"]["optimizer"]["lr"] * inference["alpha"] * examples / smallest
-                    self.assertLess(rate, 2)
-                    if "scale" in inference:
-                        kept = inference["scale"] * recipe["client"]["weight_decay"]
-                        self.assertAlmostEqual(kept / inference["alpha"], 1, delta=1e-6)
+            inference = last_inference(recipe)
+            if not inference:
+                continue
+            with self.subTest(recipe=name):
+                examples, smallest = 13136, 8
+                rate = recipe["client"]["optimizer"]["lr"] * inference["alpha"] * examples / smallest
+                self.assertLess(rate, 2)
+                if inference["name"] in ("laplace", "ngvi"):
+                    kept = inference["scale"] * recipe["client"]["weight_decay"]
+                    self.assertAlmostEqual(kept / inference["alpha"], 1, delta=1e-6)
 
 
 class Femnist(unittest.TestCase):
@@ -302,14 +328,16 @@ class Femnist(unittest.TestCase):
         examples, smallest, squared_gradient = 52731, 23, 0.0165
         rows = 0
         for name, recipe in recipes("femnist"):
-            inference = recipe["phase"][-1].get("inference", {})
-            if "alpha" not in inference:
+            inference = last_inference(recipe)
+            if not inference:
                 continue
             rows += 1
             with self.subTest(recipe=name):
                 optimizer = recipe["client"]["optimizer"]
-                fisher = max(squared_gradient, inference.get("initial_scale", 0))
-                per_example = max(inference["alpha"], inference.get("scale", 0) * fisher)
+                fisher = max(squared_gradient, inference["initial_scale"])
+                if inference["name"] not in ("laplace", "ngvi"):
+                    fisher = 0
+                per_example = max(inference["alpha"], inference["scale"] * fisher)
                 pull = optimizer["lr"] * per_example * (examples - smallest) / smallest
                 self.assertEqual(pull > 2 * (1 + optimizer["momentum"]), "_scale_" in name, pull)
         self.assertGreater(rows, 8)
@@ -321,7 +349,7 @@ class Beyond(unittest.TestCase):
     def test_differ_from_table_2_in_a_cooldown_that_ends_with_the_run(self):
         table2 = {recipe["row"]: recipe for _, recipe in recipes("table2")}
         rows = dict(recipes("beyond"))
-        self.assertEqual(sorted(rows), ["beyond_fed_avg_cooldown", "beyond_fed_sep_i_cooldown"])
+        self.assertEqual(sorted(rows), ["beyond/fed_avg_cooldown", "beyond/fed_sep_i_cooldown"])
         for name, recipe in rows.items():
             with self.subTest(recipe=name):
                 other = table2[recipe["row"].removesuffix("_cooldown")]
@@ -333,32 +361,49 @@ class Beyond(unittest.TestCase):
 
 
 class PublishedResults(unittest.TestCase):
-    """recipe/README.md and its pictures are what results.jsonl says."""
+    """The pages of result/ and their pictures are what results.jsonl says."""
+
+    def setUp(self):
+        self.results = FOLDER.parent / "result"
 
     def test_tables_are_those_of_the_results(self):
         with scratch_folder() as scratch:
-            readme = Path(scratch) / "README.md"
-            readme.write_text((FOLDER / "README.md").read_text())
-            done = PROGRAM.run("reproduce", "--recipes", FOLDER, "--readme", readme)
+            pages = Path(scratch) / "pages"
+            pages.mkdir()
+            for page in self.results.glob("*.md"):
+                (pages / page.name).write_text(page.read_text())
+            done = PROGRAM.run("reproduce", "--results", self.results / "results.jsonl", "--readme", pages)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
-            self.assertEqual(readme.read_text(), (FOLDER / "README.md").read_text())
+            for page in pages.iterdir():
+                self.assertEqual(page.read_text(), (self.results / page.name).read_text(), page.name)
 
-    def test_pictures_are_drawn_by_the_commands_it_names(self):
-        text = (FOLDER / "README.md").read_text()
-        commands = re.findall(r"^fedep (report --results recipe/results.jsonl .*)$", text, re.M)
-        shown = set(re.findall(r"\(\.\./(docs/figure/[^)]*)\)", text))
-        drawn = set()
-        with scratch_folder() as scratch:
-            (Path(scratch) / "recipe").symlink_to(FOLDER.resolve())
-            for command in commands:
-                with self.subTest(command=command):
-                    done = PROGRAM.run(*command.split(), cwd=scratch)
-                    self.assertEqual(done.returncode, 0, done.stderr)
-                    for file in done.stdout.split():
-                        drawn.add(file)
-                        kept = FOLDER.parent / file
-                        self.assertEqual((Path(scratch) / file).read_text(), kept.read_text(), file)
-        self.assertEqual(drawn, shown)
+    def test_every_table_has_a_page_and_every_page_is_in_the_index(self):
+        index = (self.results / "README.md").read_text()
+        pages = sorted(page.stem for page in self.results.glob("*.md") if page.name != "README.md")
+        self.assertEqual(pages, sorted(re.findall(r"^\| \[(\w+)\.md\]\(\1\.md\)", index, re.M)))
+        tables = sorted({recipe["table"] for _, recipe in recipes() if recipe["table"]} | {"table5", "choices"})
+        self.assertEqual(pages, tables)
+
+    def test_pictures_are_drawn_by_the_commands_of_their_page(self):
+        pictures = set()
+        for page in sorted(self.results.glob("*.md")):
+            text = page.read_text()
+            shown = {f"result/{picture}" for picture in re.findall(r"!\[[^]]*\]\((figure/[^)]*)\)", text)}
+            drawn = set()
+            with scratch_folder() as scratch:
+                (Path(scratch) / "result").mkdir()
+                (Path(scratch) / "result" / "results.jsonl").symlink_to(self.results / "results.jsonl")
+                for command in re.findall(r"^fedep (report .*--figure .*)$", text, re.M):
+                    with self.subTest(command=command):
+                        done = PROGRAM.run(*command.split(), cwd=scratch)
+                        self.assertEqual(done.returncode, 0, done.stderr)
+                        for file in done.stdout.split():
+                            drawn.add(file)
+                            kept = FOLDER.parent / file
+                            self.assertEqual((Path(scratch) / file).read_text(), kept.read_text(), file)
+            self.assertEqual(drawn, shown, page.name)
+            pictures |= shown
+        self.assertEqual(pictures, {f"result/figure/{path.name}" for path in self.results.glob("figure/*")})
 
 
 class SpeedJob(unittest.TestCase):
@@ -368,9 +413,9 @@ class SpeedJob(unittest.TestCase):
         recipe = dict(recipes())["pfl_cifar10"]
         client, server, (phase,) = recipe["client"], recipe["server"], recipe["phase"]
         self.assertEqual((client["epochs"], client["batch"]), (1, 10))
-        self.assertEqual(client["optimizer"], {"name": "sgd", "lr": 0.1})
+        self.assertEqual(sgd(client["optimizer"]), (0.1, 0.0))
         self.assertEqual(server["clients_per_round"], 50)
-        self.assertEqual(server["optimizer"], {"name": "sgd", "lr": 1.0})
+        self.assertEqual(sgd(server["optimizer"]), (1.0, 0.0))
         self.assertEqual((phase["algorithm"], phase["rounds"], phase["weight"]), ("fed_avg", 1500, "examples"))
         self.assertEqual(recipe["evaluate"]["every"], 10)
         done = PROGRAM.run("check", FOLDER / "pfl_cifar10.toml")

@@ -193,7 +193,7 @@ class Pictures(ReportTest):
             self.assert_succeeds(
                 PROGRAM.run("reproduce", "table2", "--recipes", ".", "--seeds", seed, cwd=self.folder)
             )
-        kept = ("--results", "results.jsonl", "--table", "table2", "--figure", "figure/kept", "--score", "accuracy")
+        kept = ("--results", "result/results.jsonl", "--table", "table2", "--figure", "figure/kept", "--score", "accuracy")
         done = self.assert_succeeds(self.report(*kept))
         self.assertEqual(done.stdout.split(), ["figure/kept-accuracy.svg"])
         picture = (self.folder / "figure/kept-accuracy.svg").read_text()
@@ -207,7 +207,7 @@ class Pictures(ReportTest):
         self.assertIn(">mine<", picture)
         self.refused(self.report(*kept, "--rows", "fed_sep_v"), "curves of fed_sep_v must be there")
         self.refused(self.report(*kept[:-1], "speed"), "--score must be one of", "but is speed")
-        self.refused(self.report("--results", "results.jsonl", "--table", "table2"), "--table needs")
+        self.refused(self.report(*kept[:4]), "--table needs")
 
 
 class BadInput(ReportTest):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tables from end to end: `fedep reproduce` on a folder of tiny recipes, results.jsonl, and the README made of it.
+"""Tables from end to end: `fedep reproduce` on a folder of tiny recipes, results.jsonl, and the pages made of it.
 
     reproduce_test.py PROGRAM
 """
@@ -68,7 +68,7 @@ class Reproduce(TablesTest):
         lines, log = self.lines(), self.run_folder("fed_sep_i-seed1") / "log.jsonl"
         before = log.read_bytes()
         os.utime(log, (1580000000, 1580000000))
-        recipe = self.recipes / "trial_fed_sep_i.toml"
+        recipe = self.recipes / "trial" / "fed_sep_i.toml"
         recipe.write_text(recipe.read_text().replace("samples = 3", "samples = 4"))
         self.succeeds("trial", "--rows", "fed_sep_i")
         self.assertEqual(log.read_bytes(), before)
@@ -89,7 +89,7 @@ class Reproduce(TablesTest):
         self.assertEqual((again.stdout, self.results.read_text()), (first.stdout, results))
         self.assertEqual(state(run), before)
         (run / "evaluation.json").unlink()
-        self.assert_succeeds(self.program.run("run", self.recipes / "trial_fed_sep_i.toml", "--out", run, "--resume"))
+        self.assert_succeeds(self.program.run("run", self.recipes / "trial" / "fed_sep_i.toml", "--out", run, "--resume"))
         self.assertEqual((run / "evaluation.json").read_bytes(), before["evaluation.json"])
 
     def test_says_that_the_evaluation_cannot_be_written_without_the_checkpoint(self):
@@ -104,7 +104,7 @@ class Reproduce(TablesTest):
         self.assertEqual(len(told), 1, again.stderr)
         self.assertIn("is missing and cannot be written", told[0])
         self.assertIn(f"checkpoint-{ROUNDS}.safetensors", told[0])
-        done = self.program.run("run", self.recipes / "trial_fed_sep_i.toml", "--out", run, "--resume")
+        done = self.program.run("run", self.recipes / "trial" / "fed_sep_i.toml", "--out", run, "--resume")
         self.assert_one_line(done, 2, run, "is over", f"checkpoint-{ROUNDS}.safetensors")
         self.assertEqual(state(run), before)
 
@@ -176,6 +176,7 @@ class Reproduce(TablesTest):
         self.refused(self.reproduce("trial", "--precision", "half"), "unknown precision half", "float32")
         self.refused(self.reproduce("trial", "--recipes", "nowhere"), "nowhere")
         self.refused(self.reproduce("trial", "--seeds", "1,x"), "seeds")
+        self.results.parent.mkdir()
         self.results.write_text("{}\n")
         self.refused(self.reproduce("trial"), "results.jsonl:1")
         self.assertFalse((self.folder / "run").exists())
@@ -198,7 +199,7 @@ class Reproduce(TablesTest):
             with self.subTest(options):
                 self.refused(self.reproduce("trial", *options), *words)
         self.recipe("trial", "zzz")
-        last = self.recipes / "trial_zzz.toml"
+        last = self.recipes / "trial" / "zzz.toml"
         sound = last.read_text()
         last.write_text(sound.replace("clients_per_round = 3", "clients_per_round = 99"))
         self.refused(self.reproduce("trial"), "row zzz: server.clients_per_round")
@@ -218,8 +219,8 @@ class Reproduce(TablesTest):
 
     def test_does_not_mix_two_recipes_in_one_run(self):
         self.succeeds("trial", "--rows", "fed_avg")
-        changed = (self.recipes / "trial_fed_avg.toml").read_text().replace("lr = 0.05", "lr = 0.5")
-        (self.recipes / "trial_fed_avg.toml").write_text(changed)
+        changed = (self.recipes / "trial" / "fed_avg.toml").read_text().replace("lr = 0.05", "lr = 0.5")
+        (self.recipes / "trial" / "fed_avg.toml").write_text(changed)
         self.refused(self.reproduce("trial", "--rows", "fed_avg"), "fed_avg-seed1", "differs")
         (self.recipes / "copy.toml").write_text(changed)
         self.refused(self.reproduce("trial"), "row fed_avg of trial")
@@ -310,6 +311,18 @@ class Readme(TablesTest):
         self.assertIn("| FedPA | accuracy by 300R, % | 85.9 | – | – | not run |", text)
         self.succeeds("--readme", "recipe/README.md")
         self.assertEqual(self.readme.read_text(), text)
+
+    def test_may_be_a_folder_of_pages(self):
+        self.succeeds("figure4")
+        index, page = (self.results.parent / name for name in ("README.md", "figure4.md"))
+        index.write_text("an index\n")
+        self.refused(self.reproduce("figure4", "--readme", "result"), "must have a place <!-- figure4 -->")
+        page.write_text("by hand\n<!-- figure4 -->\nold\n<!-- end -->\n")
+        self.assertNotIn("no place", self.succeeds("figure4", "--readme", "result").stderr)
+        self.assertTrue(page.read_text().startswith("by hand\n<!-- figure4 -->\n\n" + FIGURE))
+        self.assertEqual(index.read_text(), "an index\n")
+        (self.folder / "empty").mkdir()
+        self.refused(self.reproduce("--readme", "empty"), "empty: folder must have pages")
 
     def test_says_which_results_have_no_place(self):
         self.succeeds("figure4")

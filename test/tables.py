@@ -44,7 +44,7 @@ class TablesTest(FolderTest):
         super().setUp()
         self.recipes = self.folder / "recipe"
         self.recipes.mkdir()
-        self.results = self.recipes / "results.jsonl"
+        self.results = self.folder / "result" / "results.jsonl"
 
     def recipe(self, table, row, algorithm="fed_avg", rounds=ROUNDS, every=1):
         text = SYNTHETIC.format(
@@ -56,7 +56,8 @@ class TablesTest(FolderTest):
             every=every,
             inference="" if algorithm == "fed_avg" else SCALED_IDENTITY,
         )
-        (self.recipes / f"{table}_{row}.toml").write_text(text)
+        (self.recipes / table).mkdir(exist_ok=True)
+        (self.recipes / table / f"{row}.toml").write_text(text)
 
     def reproduce(self, *arguments, **options):
         """As a user does it: in the folder that has recipe/."""

@@ -18,7 +18,7 @@ class TensorBoard(TablesTest):
 
     def test_has_a_file_per_start_and_every_round_once(self):
         self.recipe("trial", "fed_avg")
-        recipe, out = self.recipes / "trial_fed_avg.toml", self.folder / "run"
+        recipe, out = self.recipes / "trial" / "fed_avg.toml", self.folder / "run"
         self.assert_succeeds(self.program.run("run", recipe, "--out", out, "--rounds", 5))
         self.assert_succeeds(self.program.run("run", recipe, "--out", out, "--resume"))
         self.assert_succeeds(self.program.run("run", recipe, "--out", out, "--resume"))  # plays nothing

@@ -1,7 +1,7 @@
 // What the page needs of runs and results together: tables in the paper's terms, and the page's
 // JSON with them.
 //
-//   const Json data = build_report(records, {.results = read_results("recipe/results.jsonl")});
+//   const Json data = build_report(records, {.results = read_results("result/results.jsonl")});
 #pragma once
 
 #include <span>

@@ -1,6 +1,6 @@
-// Tables of paper | ours | difference, for the terminal and for recipe/README.md.
+// Tables of paper | ours | difference, for the terminal and for the pages of result/.
 //
-//   std::cout << comparison("table2", read_results("recipe/results.jsonl"));
+//   std::cout << comparison("table2", read_results("result/results.jsonl"));
 #pragma once
 
 #include <span>

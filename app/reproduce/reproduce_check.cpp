@@ -2,20 +2,18 @@
 
 #include <algorithm>
 #include <memory>
-#include <string_view>
 #include <vector>
 
 #include <unistd.h>
 
 #include <fmt/format.h>
 
-#include "app/reproduce/comparison.h"
+#include "app/reproduce/result_pages.h"
 #include "app/reproduce/results.h"
 #include "app/run/run_recipe.h"
 #include "fedep/message/error.h"
 #include "fedep/sim/learning_task.h"
 #include "fedep/sim/places.h"
-#include "fedep/store/durable_file.h"
 
 namespace fedep {
 namespace {
@@ -71,21 +69,6 @@ void check_writable(const fs::path& file, bool makes_folders) {
   }
 }
 
-// With a result of this table, as there will be one.
-void check_places(const ReproduceInputs& inputs) {
-  if (!fs::exists(inputs.readme)) return;
-  const std::vector<std::byte> bytes = read_file(inputs.readme);
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  const std::string place = fmt::format("<!-- {} -->", inputs.table);
-  if (text.find(place) == text.npos) {
-    throw InputError(fmt::format("{}: must have a place {} for the results, but has none",
-                                 inputs.readme.string(), place));
-  }
-  Result result;
-  result.table = inputs.table;
-  with_tables(text, {&result, 1}, inputs.readme.string());
-}
-
 // Rows of a table share their data, which take long to read: they are read for the first alone.
 class PlanCheck {
  public:
@@ -129,14 +112,16 @@ void check_reproduce(std::span<const Plan> plans, const ReproduceInputs& inputs)
   Problems problems;
   if (!inputs.results.empty()) {
     problems.collect([&] {
-      check_writable(inputs.results, false);
+      check_writable(inputs.results, inputs.makes_results_folder);
       read_results(inputs.results);
     });
   }
   if (!inputs.report.empty()) problems.collect([&] { check_writable(inputs.report, true); });
   if (!inputs.readme.empty()) {
-    problems.collect([&] { check_writable(inputs.readme, false); });
-    problems.collect([&] { check_places(inputs); });
+    problems.collect([&] {
+      for (const fs::path& page : pages_of(inputs.readme)) check_writable(page, false);
+    });
+    problems.collect([&] { check_pages(inputs.readme, inputs.table); });
   }
   PlanCheck plan_check(inputs);
   for (std::size_t i = 0; i < plans.size(); ++i) {

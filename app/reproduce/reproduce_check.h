@@ -1,7 +1,7 @@
 // What `fedep reproduce` would find out only after hours: files that cannot be written, places that
 // are not there, recipes that cannot be played, data that are missing.
 //
-//   check_reproduce(plans, {.results = "recipe/results.jsonl", .data = data});   // throws InputError
+//   check_reproduce(plans, {.results = "result/results.jsonl", .data = data});   // throws InputError
 #pragma once
 
 #include <filesystem>
@@ -15,8 +15,9 @@ namespace fedep {
 struct ReproduceInputs {
   std::string table;
   std::filesystem::path results = {};  // lines are added to it; empty: none
+  bool makes_results_folder = false;   // where it is not there
   std::filesystem::path report = {};   // the page; empty: none
-  std::filesystem::path readme = {};   // gets the table; empty: none
+  std::filesystem::path readme = {};   // gets the table (result_pages.h); empty: none
   std::filesystem::path data = {};     // folder of data sets
   std::string device = "cpu";
 };

@@ -19,6 +19,7 @@
 #include "app/reproduce/reproduce_check.h"
 #include "app/reproduce/reproduce_plan.h"
 #include "app/reproduce/result_curve.h"
+#include "app/reproduce/result_pages.h"
 #include "app/reproduce/results.h"
 #include "app/reproduce/table_metrics.h"
 #include "app/run/interrupt.h"
@@ -95,8 +96,7 @@ Result result_of(const ReproduceOptions& options, const Plan& plan, bool played_
 }
 
 fs::path results_file(const ReproduceOptions& options) {
-  return options.results.empty() ? fs::path(options.plan.recipes) / "results.jsonl"
-                                 : fs::path(options.results);
+  return options.results.empty() ? "result/results.jsonl" : options.results;
 }
 
 // Where a run went on with another evaluate.every.
@@ -124,6 +124,7 @@ void keep(const ReproduceOptions& options, const Plan& plan, const Result& resul
                result.rounds, file.string());
     return;
   }
+  if (options.results.empty()) fs::create_directories(file.parent_path());
   // A run that was over before may have been killed just before its line was written.
   if (played_now) return append_result(file, result);
   append_result_if_missing(file, result);
@@ -152,6 +153,7 @@ RowName row_on_page(const ReproduceOptions& options, const Plan& plan) {
 
 void check_before_work(const ReproduceOptions& options, const std::vector<Plan>& plans) {
   ReproduceInputs inputs{.table = options.plan.table,
+                         .makes_results_folder = options.results.empty(),
                          .report = options.report,
                          .readme = options.readme,
                          .data = data_folder(options.data),
@@ -206,30 +208,12 @@ int run_plans(const ReproduceOptions& options) {
   return 0;
 }
 
-std::string text_of(const fs::path& path) {
-  const std::vector<std::byte> bytes = read_file(path);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-void write_readme(const ReproduceOptions& options) {
-  const std::vector<Result> results = read_results(results_file(options));
-  const std::vector<std::string> tables = tables_of(results);
-  std::string text = "# Results\n";
-  if (fs::exists(options.readme)) {
-    text = text_of(options.readme);
-  } else {
-    for (const std::string& name : tables) {
-      text += fmt::format("\n## {0}\n\n<!-- {0} -->\n<!-- end -->\n", name);
-    }
+void write_tables(const ReproduceOptions& options) {
+  for (const std::string& table :
+       write_pages(options.readme, read_results(results_file(options)))) {
+    fmt::print(stderr, "{} has no place <!-- {} --> for the results of that table\n",
+               options.readme, table);
   }
-  for (const std::string& name : tables) {
-    if (text.find(fmt::format("<!-- {} -->", name)) == text.npos) {
-      fmt::print(stderr, "{} has no place <!-- {} --> for the results of that table\n",
-                 options.readme, name);
-    }
-  }
-  text = with_tables(text, results, options.readme);
-  replace_file(options.readme, std::as_bytes(std::span(text)));
 }
 
 int reproduce(const ReproduceOptions& options) {
@@ -238,7 +222,7 @@ int reproduce(const ReproduceOptions& options) {
   }
   int exit_code = 0;
   if (!options.plan.table.empty()) exit_code = run_plans(options);
-  if (exit_code == 0 && !options.readme.empty()) write_readme(options);
+  if (exit_code == 0 && !options.readme.empty()) write_tables(options);
   return exit_code;
 }
 
@@ -265,7 +249,8 @@ void add_reproduce_command(CLI::App& app, int& exit_code) {
   command->add_option("--threads", options->threads, "clients in parallel")
       ->check(whole_number(1, 1024));
   command->add_option("--data", options->data, "folder with data sets; default $FEDEP_DATA");
-  command->add_option("--recipes", options->plan.recipes, "folder with recipes; default recipe");
+  command->add_option("--recipes", options->plan.recipes,
+                      "folder with recipes, in it or in folders below; default recipe");
   command->add_option("--out", options->plan.out,
                       "folder of the run directories; default run/<table>");
   command->add_option("--burn-in", options->burn_in,
@@ -273,12 +258,13 @@ void add_reproduce_command(CLI::App& app, int& exit_code) {
                       "folder, or run/burn-in");
   command->add_flag("--no-shared-burn-in", options->no_shared_burn_in,
                     "every row plays all of its rounds itself");
-  command->add_option("--results", options->results,
-                      "file that finished runs are added to; default results.jsonl beside the "
-                      "recipes, for runs of full length");
+  command->add_option(
+      "--results", options->results,
+      "file that finished runs are added to; default result/results.jsonl, for runs "
+      "of full length");
   command->add_option("--readme", options->readme,
-                      "write the results' tables into this file, between <!-- table2 --> and "
-                      "<!-- end -->");
+                      "write the results' tables into this page, or into the pages (.md) of this "
+                      "folder, between <!-- table2 --> and <!-- end -->");
   command->add_option("--report", options->report,
                       "write a page of these runs, and of all results, to this file");
   command->callback([options, &exit_code] { exit_code = reproduce(*options); });

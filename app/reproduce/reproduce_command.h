@@ -1,5 +1,5 @@
 // `fedep reproduce`: runs the recipes of a table or figure of the paper, adds a line per finished
-// run to results.jsonl, prints paper | ours | difference, and writes those tables into a README.
+// run to results.jsonl, prints paper | ours | difference, and writes those tables into pages.
 #pragma once
 
 #include <CLI/CLI.hpp>

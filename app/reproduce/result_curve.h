@@ -2,7 +2,7 @@
 // log is not: the scores that tables read off the run, each averaged over ten rounds.
 //
 //   result.curve = curve_of_run(log, recipe, curve_scores("table2", log));
-//   published_runs("recipe/results.jsonl", {"table2"}, {});   // for whatever draws runs
+//   published_runs("result/results.jsonl", {"table2"}, {});   // for whatever draws runs
 #pragma once
 
 #include <filesystem>

@@ -1,7 +1,7 @@
 // results.jsonl: one line per finished run of a table or figure.
 //
-//   append_result("recipe/results.jsonl", result);
-//   const std::vector<Result> results = read_results("recipe/results.jsonl");
+//   append_result("result/results.jsonl", result);
+//   const std::vector<Result> results = read_results("result/results.jsonl");
 //
 // A line:
 // {"table":"table2","row":"fed_ep_i","seed":1,"rounds":1500,"metrics":{"accuracy_1000":0.487,
