@@ -13,7 +13,7 @@ DatasetInfo images(std::vector<std::int64_t> features, std::size_t outputs) {
   return info;
 }
 
-// The paper's CIFAR-100 network; counts of docs/performance.md.
+// The paper's CIFAR-100 network; ARCHITECTURE.md has its dead weights.
 TEST(StepCost, KnowsResnet18OnCropsOfCifar100) {
   const StepCost cost = step_cost({.name = "resnet18"}, images({24, 24, 3}, 100));
   EXPECT_EQ(cost.weights, 11218212u);
