@@ -70,7 +70,7 @@ ServerState play_recipe(const Recipe& given, const Dataset& data) {
   model->initialise(recipe.seed, initial.span());
   ExecutorPlace place(recipe.seed, population, *executor, *sites);
   return play_run({recipe, phases, population, model->layout(), place, nullptr}, std::move(initial),
-                  Json{}, {}, false)
+                  RunHeader{}, {}, false)
       .state;
 }
 

@@ -16,6 +16,7 @@
 #include "fedep/message/error.h"
 #include "fedep/message/nearest.h"
 #include "fedep/model/registry.h"
+#include "fedep/store/json.h"
 
 namespace fedep {
 namespace {

@@ -22,7 +22,7 @@
 #include "fedep/message/check.h"
 #include "fedep/message/error.h"
 #include "fedep/store/durable_file.h"
-#include "fedep/store/run_log.h"
+#include "fedep/store/json.h"
 
 namespace fedep {
 namespace {

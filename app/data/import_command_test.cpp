@@ -6,7 +6,9 @@
 #include "app/test_run.h"
 #include "fedep/config/read_recipe.h"
 #include "fedep/message/error.h"
-#include "fedep/store/run_log.h"
+#include "fedep/store/durable_file.h"
+#include "fedep/store/history.h"
+#include "fedep/store/log_lines.h"
 #include "fedep/store/safetensors.h"
 
 namespace fedep {
@@ -33,15 +35,15 @@ constexpr const char* kSynthetic =
 
 struct Ended {
   std::vector<Tensor> tensors;
-  std::vector<Json> rounds;  // without seconds
+  std::vector<std::string> rounds;  // their lines, without seconds
 };
 
 Ended play(const std::string& recipe, const fs::path& out, const fs::path& data = "") {
   run_recipe(parse_recipe(recipe), {.out = out, .data = data, .threads = 1, .resume = false});
   Ended ended{read_safetensors(out / "checkpoint-4.safetensors").tensors, {}};
-  for (Json& line : read_log(out / "log.jsonl")) {
-    line.erase("seconds");
-    if (line["kind"] == "round") ended.rounds.push_back(line);
+  for (RoundRecord& round : read_history(out / "log.jsonl").rounds) {
+    round.seconds = 0;
+    ended.rounds.push_back(line_of(round));
   }
   return ended;
 }

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "app/posterior/saved_posterior.h"
 #include "app/reproduce/table_metrics.h"
@@ -15,6 +14,7 @@
 #include "fedep/data/table/table_features.h"
 #include "fedep/message/error.h"
 #include "fedep/message/nearest.h"
+#include "fedep/store/json.h"
 
 namespace fedep {
 namespace {
@@ -47,7 +47,7 @@ std::vector<std::string> notes_of(const SavedPosterior& saved) {
   const std::filesystem::path log = saved.file.parent_path() / "log.jsonl";
   std::error_code ignored;
   if (!std::filesystem::exists(log, ignored)) return notes;
-  const std::string refusals = refusals_text(summary_of(read_log(log)));
+  const std::string refusals = refusals_text(summary_of(read_history(log)));
   if (!refusals.empty()) notes.push_back(refusals + ": docs/stability.md");
   return notes;
 }

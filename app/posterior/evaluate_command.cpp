@@ -72,7 +72,7 @@ std::string client_table(const EvaluateReport& report) {
 bool did_not_work(const SavedPosterior& saved) {
   const std::filesystem::path log = saved.file.parent_path() / "log.jsonl";
   std::error_code ignored;
-  return std::filesystem::exists(log, ignored) && often_refused(summary_of(read_log(log)));
+  return std::filesystem::exists(log, ignored) && often_refused(summary_of(read_history(log)));
 }
 
 struct Options {

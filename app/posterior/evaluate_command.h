@@ -22,6 +22,7 @@
 #include <CLI/CLI.hpp>
 
 #include "fedep/sim/posterior_evaluation.h"
+#include "fedep/store/json.h"
 
 namespace fedep {
 

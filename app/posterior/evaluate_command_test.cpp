@@ -19,10 +19,10 @@ using testing::Not;
 TEST(Evaluate, ARunScoresAsItsLogSays) {
   const TestRun run;
   const EvaluateReport report = evaluate_run(run.path(), run.folder().path(), {.samples = 20});
-  const Json last = read_log(run.path() / "log.jsonl").at(6);
+  const RoundRecord last = read_history(run.path() / "log.jsonl").rounds.at(5);
   const Json json = evaluation_json(report);
   for (const char* name : {"accuracy", "nll", "auc", "ece", "brier"}) {
-    EXPECT_DOUBLE_EQ(json["metrics"][name], last[name]) << name;
+    EXPECT_DOUBLE_EQ(json["metrics"][name], score_of(last, name)) << name;
     EXPECT_TRUE(json["metrics"][std::string(name) + "_marginal"].is_number());
   }
   EXPECT_GT(json["metrics"]["auc"].get<double>(), 0.8);  // age tells
@@ -54,10 +54,11 @@ TEST(Evaluate, TakesAsManyDrawsAsTheRunDid) {
   recipe.evaluate.samples = 7;
   const auto run = folder.path() / "run";
   run_recipe(recipe, {.out = run, .data = folder.path()});
-  const Json last = read_log(run / "log.jsonl").at(6);
+  const RoundRecord last = read_history(run / "log.jsonl").rounds.at(5);
   const EvaluateReport report = evaluate_run(run, folder.path(), {});
   EXPECT_EQ(report.samples, 7);
-  EXPECT_DOUBLE_EQ(evaluation_json(report)["metrics"]["nll_marginal"], last["nll_marginal"]);
+  EXPECT_DOUBLE_EQ(evaluation_json(report)["metrics"]["nll_marginal"],
+                   score_of(last, "nll_marginal"));
   EXPECT_THAT(evaluation_text(report, false), HasSubstr("mean prediction of 7 draws"));
 }
 

@@ -12,7 +12,7 @@
 #include <filesystem>
 
 #include "fedep/sim/task.h"
-#include "fedep/store/run_log.h"
+#include "fedep/store/json.h"
 
 namespace fedep {
 

@@ -24,7 +24,7 @@
 #include "fedep/message/nearest.h"
 #include "fedep/sim/predictive.h"
 #include "fedep/store/durable_file.h"
-#include "fedep/store/run_log.h"
+#include "fedep/store/json.h"
 
 namespace fedep {
 namespace {

@@ -36,7 +36,7 @@ ScoreReading reading_of(const RunRecord& run, const std::string& score, double s
   ScoreReading reading;
   const int every = run.recipe.evaluate.every;
   if (every > 0) reading.every = std::size_t(every);
-  reading.curve = curve_of(run.rounds, score, every);
+  reading.curve = curve_of(run.history.rounds, score, every);
   for (double& value : reading.curve) value *= sign;
   return reading;
 }
@@ -119,24 +119,18 @@ ReportTable own_table(std::span<const RunRecord> runs, const std::string& score)
   return table;
 }
 
-// A log may have been written by hand.
-std::string text_at(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 Result result_of(const RunRecord& run, const PaperTable& table, const std::string& row) {
-  const RunSummary summary = summary_of(run.rounds);
+  const RunSummary summary = summary_of(run.history);
   return {.table = std::string(table.name),
           .row = row,
           .seed = run.recipe.seed,
-          .rounds = std::int64_t(run.rounds.size()),
-          .metrics = table_metrics(table, run.rounds, run.recipe.evaluate.every),
+          .rounds = summary.rounds,
+          .metrics = table_metrics(table, run.history.rounds, run.recipe.evaluate.every),
           .seconds = summary.seconds,
           .refused_rounds = summary.refused_rounds,
-          .device = text_at(run.header, "device"),
+          .device = summary.device,
           .date = run.date,
-          .version = text_at(run.header, "version")};
+          .version = summary.version};
 }
 
 void add_comparison(const std::string& name, std::span<const Result> results, bool only_ours,
@@ -168,7 +162,7 @@ std::vector<ReportTable> run_tables(std::span<const RunRecord> runs,
     const RowName row = rows.empty() ? row_of(run) : rows[i];
     const PaperTable* own = find_paper_table(row.table);
     if (own == nullptr || row.row.empty()) {
-      if (!run.rounds.empty()) others.push_back(run);
+      if (!run.history.rounds.empty()) others.push_back(run);
       continue;
     }
     for (const PaperTable& table : paper_tables()) {

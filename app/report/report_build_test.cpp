@@ -26,7 +26,7 @@ rounds = {}
                                                rounds));
   run.recipe.seed = seed;
   for (int i = 0; i < rounds; ++i) {
-    run.rounds.push_back(round_line(i, "fed_avg", {}, 1, {{"accuracy", accuracy(i)}}));
+    run.history.rounds.push_back(record_of(i, "fed_avg", {}, 1, {{"accuracy", accuracy(i)}}));
   }
   return run;
 }
@@ -67,9 +67,9 @@ TEST(RunTables, SetThePapersRowsBesideThePapersNumbers) {
 TEST(RunTables, SayHowLongAPapersRowTookWhereAndWhenAndWhatWasRefused) {
   RunRecord run =
       run_of("a", 1, 40, rising, "table = \"table2\"\nrow = \"fed_ep_i\"\n");  // 1 s a round
-  run.header["device"] = "cpu: a CPU, 2 threads";
+  run.history.header = RunHeader{.device = "cpu: a CPU, 2 threads"};
   run.date = "2026-01-31T12:00:00Z";
-  run.rounds[7]["outside_grid"] = 2;
+  run.history.rounds[7].outside_grid = 2;
   EXPECT_EQ(run_tables(std::vector{run})[0].rows[0].back(),
             "1 seed, 40 rounds; 40 s; cpu: a CPU, 2 threads, 2026-01-31; rounds with refused "
             "answers: 1");
@@ -86,9 +86,8 @@ TEST(RunTables, ShowARunAsTheRowOfAnotherTableThatItStandsInFor) {
 
 TEST(RunTables, OfLossesTakeTheSmallest) {
   RunRecord run = run_of("toy", 1, 12, rising);
-  for (std::size_t i = 0; i < run.rounds.size(); ++i) {
-    run.rounds[i].erase("accuracy");
-    run.rounds[i]["distance"] = i < 2 ? 1.0 : 0.25;
+  for (RoundRecord& round : run.history.rounds) {
+    round.scores = {{"distance", round.round < 2 ? 1.0 : 0.25}};
   }
   const std::vector<ReportTable> tables = run_tables(std::vector{run});
   ASSERT_EQ(tables.size(), 1u);
@@ -99,7 +98,7 @@ TEST(RunTables, OfLossesTakeTheSmallest) {
 TEST(RunTables, OfNothingAreNone) {
   EXPECT_TRUE(run_tables({}).empty());
   RunRecord empty = run_of("a", 1, 4, rising);
-  empty.rounds.clear();
+  empty.history.rounds.clear();
   EXPECT_TRUE(run_tables(std::vector{empty}).empty());
 }
 

@@ -44,7 +44,7 @@ Shown read_runs(const ReportRequest& request) {
   for (std::size_t i = 0; i < paths.size(); ++i) {
     try {
       RunRecord run = read_run_record(paths[i], names[i]);
-      if (run.rounds.empty()) {
+      if (run.history.rounds.empty()) {
         const std::string why = run.faults.empty() ? "" : fmt::format(" ({})", run.faults.front());
         throw InputError(
             fmt::format("{}: run must have played a round, but has not{}", paths[i].string(), why));

@@ -1,6 +1,7 @@
 #include "app/reproduce/compare_command.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -9,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "fedep/message/check.h"
-#include "fedep/store/run_log.h"
+#include "fedep/store/history.h"
 
 namespace fedep {
 namespace {
@@ -20,28 +21,24 @@ struct Summary {
   std::int64_t rounds = 0;
   double seconds = 0;
   double megabytes_up = 0;
-  std::vector<std::pair<std::string, double>> scores;  // of the last round that was scored
+  Metrics scores;  // of the last round that was scored
 };
 
-std::vector<std::pair<std::string, double>> scores_of(const Json& line) {
-  std::vector<std::pair<std::string, double>> scores;
-  for (const auto& [name, value] : line.items()) {
-    const bool score = is_score(name) && name != "train_loss";
-    if (score && value.is_number()) scores.emplace_back(name, value.get<double>());
-  }
+Metrics scores_of(const RoundRecord& round) {
+  Metrics scores = round.scores;
+  std::erase_if(scores, [](const auto& score) { return std::isnan(score.second); });
   return scores;
 }
 
 Summary summarise(const std::filesystem::path& run) {
   Summary summary;
   summary.name = run.filename().empty() ? run.parent_path().filename() : run.filename();
-  for (const Json& line : read_log(run / "log.jsonl")) {
-    if (line.value("kind", "") != "round") continue;
+  for (const RoundRecord& round : read_history(run / "log.jsonl").rounds) {
     ++summary.rounds;
-    summary.algorithm = line.value("phase", "");
-    summary.seconds += line.value("seconds", 0.0);
-    summary.megabytes_up += line.value("bytes_up", 0.0) / 1e6;
-    if (auto scores = scores_of(line); !scores.empty()) summary.scores = std::move(scores);
+    summary.algorithm = round.phase;
+    summary.seconds += round.seconds;
+    summary.megabytes_up += double(round.bytes_up) / 1e6;
+    if (Metrics scores = scores_of(round); !scores.empty()) summary.scores = std::move(scores);
   }
   if (summary.rounds == 0) {
     throw InputError(fmt::format("{}: run must have played a round, but has not", run.string()));

@@ -54,7 +54,7 @@ bool is_begun(const Plan& plan) { return fs::exists(plan.out / "recipe.toml"); }
 bool is_finished(const Plan& plan) {
   if (!is_begun(plan) || !fs::exists(plan.out / "log.jsonl")) return false;
   if (!(read_recipe(plan.out / "recipe.toml") == plan.recipe)) return false;
-  const RunSummary summary = summary_of(read_log(plan.out / "log.jsonl"));
+  const RunSummary summary = summary_of(read_history(plan.out / "log.jsonl"));
   return summary.finished && summary.rounds == rounds_of(plan.recipe);
 }
 
@@ -78,21 +78,23 @@ RunRecipeOptions run_options(const ReproduceOptions& options, const Plan& plan) 
 
 Result result_of(const ReproduceOptions& options, const Plan& plan, bool played_now) {
   const fs::path path = plan.out / "log.jsonl";
-  const std::vector<Json> log = read_log(path);
-  const RunSummary summary = summary_of(log);
+  const History history = read_history(path);
+  const RunSummary summary = summary_of(history);
   const PaperTable* table = find_paper_table(options.plan.table);
   return {.table = options.plan.table,
           .row = plan.row,
           .seed = plan.recipe.seed,
           .rounds = summary.rounds,
-          .metrics = table != nullptr ? table_metrics(*table, log, plan.recipe.evaluate.every)
-                                      : last_metrics(log),
+          .metrics = table != nullptr
+                         ? table_metrics(*table, history.rounds, plan.recipe.evaluate.every)
+                         : last_metrics(history.rounds),
           .seconds = summary.seconds,
           .refused_rounds = summary.refused_rounds,
           .device = played_now ? device_text(run_options(options, plan)) : summary.device,
           .date = date_of(path),  // when the run ended
           .version = played_now ? version_text() : summary.version,
-          .curve = curve_of_run(log, plan.recipe, curve_scores(options.plan.table, log))};
+          .curve = curve_of_run(history.rounds, plan.recipe,
+                                curve_scores(options.plan.table, history.rounds))};
 }
 
 fs::path results_file(const ReproduceOptions& options) {
@@ -103,7 +105,7 @@ fs::path results_file(const ReproduceOptions& options) {
 void tell_uneven_scores(const Plan& plan) {
   const int every = plan.recipe.evaluate.every;
   const fs::path path = plan.out / "log.jsonl";
-  if (every <= 0 || is_scored_every(read_log(path), every)) return;
+  if (every <= 0 || is_scored_every(read_history(path).rounds, every)) return;
   fmt::print(
       stderr,
       "{}: not every round that evaluate.every = {} names is scored, so there are no running "

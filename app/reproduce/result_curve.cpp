@@ -50,11 +50,11 @@ std::size_t place_of(const Result& result, const std::vector<std::string>& rows)
 
 }  // namespace
 
-std::vector<std::string> curve_scores(std::string_view table, std::span<const Json> log) {
+std::vector<std::string> curve_scores(std::string_view table, std::span<const RoundRecord> rounds) {
   std::vector<std::string> names;
   const PaperTable* own = find_paper_table(table);
   if (own == nullptr) {
-    for (const auto& [name, value] : last_metrics(log)) names.push_back(name);
+    for (const auto& [name, value] : last_metrics(rounds)) names.push_back(name);
     return names;
   }
   if (!own->runs_of.empty()) return names;
@@ -65,13 +65,13 @@ std::vector<std::string> curve_scores(std::string_view table, std::span<const Js
   return names;
 }
 
-ResultCurve curve_of_run(std::span<const Json> log, const Recipe& recipe,
+ResultCurve curve_of_run(std::span<const RoundRecord> rounds, const Recipe& recipe,
                          const std::vector<std::string>& scores) {
   ResultCurve curve;
   curve.switches = switches_in(recipe);
   for (const std::string& score : scores) {
     std::vector<double> means =
-        block_means(score_after_rounds(log, score), std::size_t(curve.every));
+        block_means(score_after_rounds(rounds, score), std::size_t(curve.every));
     const auto there = [](double value) { return std::isfinite(value); };
     if (std::ranges::any_of(means, there)) curve.scores.emplace_back(score, std::move(means));
   }
@@ -95,12 +95,13 @@ RunRecord published_run(const Result& result) {
     begin = end;
   }
   if (curve.scores.empty()) return run;
-  run.rounds.assign(std::size_t(result.rounds), Json::object());
+  std::vector<RoundRecord>& rounds = run.history.rounds;
+  for (std::int64_t i = 0; i < result.rounds; ++i) rounds.emplace_back().round = i;
   for (const auto& [score, means] : curve.scores) {
     for (std::size_t block = 0; block < means.size(); ++block) {
       const std::size_t round = (block + 1) * std::size_t(curve.every) - 1;
-      if (round < run.rounds.size() && std::isfinite(means[block])) {
-        run.rounds[round][score] = means[block];
+      if (round < rounds.size() && std::isfinite(means[block])) {
+        rounds[round].scores.emplace_back(score, means[block]);
       }
     }
   }

@@ -19,9 +19,9 @@ namespace fedep {
 
 // What the measures of a table, and of tables that are read off its runs, are taken of. For a table
 // that is not the paper's every score of the last round; nothing for one whose runs are another's.
-std::vector<std::string> curve_scores(std::string_view table, std::span<const Json> log);
+std::vector<std::string> curve_scores(std::string_view table, std::span<const RoundRecord> rounds);
 
-ResultCurve curve_of_run(std::span<const Json> log, const Recipe& recipe,
+ResultCurve curve_of_run(std::span<const RoundRecord> rounds, const Recipe& recipe,
                          const std::vector<std::string>& scores);
 
 // A record with the curve's scores in every tenth round and no more of the recipe than row, seed

@@ -13,14 +13,14 @@ namespace fedep {
 namespace {
 
 // Accuracy i/100 after round i; the marginal one every 100 rounds.
-std::vector<Json> log_of(int rounds) {
-  std::vector<Json> log{{{"kind", "run"}}};
+std::vector<RoundRecord> played(int rounds) {
+  std::vector<RoundRecord> all;
   for (int i = 0; i < rounds; ++i) {
-    Json line{{"kind", "round"}, {"round", i}, {"train_loss", 1.0}, {"accuracy", i / 100.0}};
-    if ((i + 1) % 100 == 0) line["ece_marginal"] = 0.25;
-    log.push_back(line);
+    RoundRecord round{.round = i, .train_loss = 1, .scores = {{"accuracy", i / 100.0}}};
+    if ((i + 1) % 100 == 0) round.scores.emplace_back("ece_marginal", 0.25);
+    all.push_back(std::move(round));
   }
-  return log;
+  return all;
 }
 
 Recipe two_phases(int first, int second) {
@@ -31,7 +31,7 @@ Recipe two_phases(int first, int second) {
 }
 
 TEST(ResultCurve, HasTheMeanOfEveryTenRounds) {
-  const ResultCurve curve = curve_of_run(log_of(25), two_phases(4, 21), {"accuracy", "ece"});
+  const ResultCurve curve = curve_of_run(played(25), two_phases(4, 21), {"accuracy", "ece"});
   EXPECT_EQ(curve.switches, std::vector<std::int64_t>{4});
   ASSERT_EQ(curve.scores.size(), 1u);  // nothing was said of ece
   EXPECT_EQ(curve.scores[0].first, "accuracy");
@@ -40,7 +40,7 @@ TEST(ResultCurve, HasTheMeanOfEveryTenRounds) {
 }
 
 TEST(ResultCurve, OfASeldomScoreHasNothingBetween) {
-  const ResultCurve curve = curve_of_run(log_of(200), two_phases(100, 100), {"ece_marginal"});
+  const ResultCurve curve = curve_of_run(played(200), two_phases(100, 100), {"ece_marginal"});
   ASSERT_EQ(curve.scores.size(), 1u);
   const std::vector<double>& means = curve.scores[0].second;
   ASSERT_EQ(means.size(), 20u);
@@ -50,23 +50,23 @@ TEST(ResultCurve, OfASeldomScoreHasNothingBetween) {
 }
 
 TEST(ResultCurve, HoldsWhatTablesReadOffTheRun) {
-  const std::vector<Json> log = log_of(3);
+  const std::vector<RoundRecord> rounds = played(3);
   const std::vector<std::string> table2{"accuracy", "accuracy_marginal", "ece", "ece_marginal"};
-  EXPECT_EQ(curve_scores("table2", log), table2);  // Table 5's too
-  EXPECT_TRUE(curve_scores("table5", log).empty());
-  EXPECT_EQ(curve_scores("femnist", log), (std::vector<std::string>{"accuracy", "nll", "ece"}));
-  EXPECT_EQ(curve_scores("mine", log), std::vector<std::string>{"accuracy"});
+  EXPECT_EQ(curve_scores("table2", rounds), table2);  // Table 5's too
+  EXPECT_TRUE(curve_scores("table5", rounds).empty());
+  EXPECT_EQ(curve_scores("femnist", rounds), (std::vector<std::string>{"accuracy", "nll", "ece"}));
+  EXPECT_EQ(curve_scores("mine", rounds), std::vector<std::string>{"accuracy"});
 }
 
 TEST(PublishedRun, IsDrawnAsTheRunItselfInItsTenRoundMeans) {
-  const std::vector<Json> log = log_of(40);
+  const std::vector<RoundRecord> rounds = played(40);
   Result result = table2_result(1, 0.5);
   result.rounds = 40;
-  result.curve = curve_of_run(log, two_phases(4, 36), {"accuracy"});
+  result.curve = curve_of_run(rounds, two_phases(4, 36), {"accuracy"});
   const RunRecord published = published_run(result);
   RunRecord own;
   own.recipe = two_phases(4, 36);
-  own.rounds.assign(log.begin() + 1, log.end());
+  own.history.rounds = rounds;
   own.recipe.evaluate.every = 1;
   const std::vector<RunRecord> runs{published, own};
   const MeanCurve theirs = mean_curve(runs, {"a", {0}}, "accuracy", 10);
@@ -82,7 +82,7 @@ TEST(PublishedRun, IsDrawnAsTheRunItselfInItsTenRoundMeans) {
 }
 
 TEST(PublishedRun, WithoutACurveHasNoRounds) {
-  EXPECT_TRUE(published_run(table2_result(1, 0.5)).rounds.empty());
+  EXPECT_TRUE(published_run(table2_result(1, 0.5)).history.rounds.empty());
 }
 
 class PublishedRuns : public testing::Test {
@@ -91,7 +91,7 @@ class PublishedRuns : public testing::Test {
     Result result = table2_result(seed, 0.5);
     result.row = row;
     result.rounds = 40;
-    result.curve = curve_of_run(log_of(rounds), two_phases(4, 36), {"accuracy"});
+    result.curve = curve_of_run(played(rounds), two_phases(4, 36), {"accuracy"});
     append_result(file(), result);
   }
   std::filesystem::path file() const { return folder_.path() / "results.jsonl"; }
@@ -127,7 +127,7 @@ TEST_F(PublishedRuns, OfOneSeedAreTheLastAlone) {
   add("fed_avg", 1, 30);
   const std::vector<RunRecord> runs = published_runs(file(), {"table2"}, {});
   ASSERT_EQ(runs.size(), 1u);
-  EXPECT_TRUE(runs[0].rounds[29].contains("accuracy"));
+  EXPECT_TRUE(std::isfinite(score_of(runs[0].history.rounds[29], "accuracy")));
 }
 
 TEST_F(PublishedRuns, ThatAreNotThereAreNamed) {

@@ -18,6 +18,7 @@
 #include "app/reproduce/paper_tables.h"
 #include "fedep/message/error.h"
 #include "fedep/store/durable_file.h"
+#include "fedep/store/json.h"
 
 namespace fedep {
 namespace {

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "fedep/store/run_log.h"
+#include "fedep/metric/metrics.h"
 
 namespace fedep {
 

@@ -1,7 +1,8 @@
-// A run's log read as a row of a table: the table's measures, or for a table that is not the
+// A run's history read as a row of a table: the table's measures, or for a table that is not the
 // paper's every score of the last evaluation.
 //
-//   const Metrics metrics = table_metrics(*find_paper_table("table2"), read_log(path), every);
+//   const History history = read_history(path);
+//   const Metrics metrics = table_metrics(*find_paper_table("table2"), history.rounds, every);
 //
 // A run that evaluates every `every` rounds has a curve of those rounds only. It is read as the
 // paper's, one point for every `every` rounds: a window of 100 rounds holds 100/every points (at
@@ -17,26 +18,29 @@
 #include <vector>
 
 #include "app/reproduce/paper_tables.h"
-#include "fedep/store/run_log.h"
+#include "fedep/store/history.h"
 
 namespace fedep {
 
 // NaN stands for what does not exist: a threshold that was not reached, a round that was not
 // played.
-Metrics table_metrics(const PaperTable& table, std::span<const Json> log, int every);
-Metrics last_metrics(std::span<const Json> log);
+Metrics table_metrics(const PaperTable& table, std::span<const RoundRecord> rounds, int every);
+// The scores of the last round.
+Metrics last_metrics(std::span<const RoundRecord> rounds);
 
 // Whether rounds every, 2 every, … are all scored.
-bool is_scored_every(std::span<const Json> log, int every);
+bool is_scored_every(std::span<const RoundRecord> rounds, int every);
 
 // Values after each round, NaN where a round was not scored.
-std::vector<double> score_after_rounds(std::span<const Json> log, std::string_view metric);
+std::vector<double> score_after_rounds(std::span<const RoundRecord> rounds,
+                                       std::string_view metric);
 
 // Values after rounds every, 2 every, …, NaN where a score does not exist; nothing where not all of
 // these rounds are scored.
-std::vector<double> curve_of(std::span<const Json> log, std::string_view metric, int every);
+std::vector<double> curve_of(std::span<const RoundRecord> rounds, std::string_view metric,
+                             int every);
 
-// What a log says of its run as a whole.
+// What a history says of its run as a whole.
 struct RunSummary {
   std::int64_t rounds = 0;          // played
   double seconds = 0;               // of all rounds, over however many starts
@@ -45,7 +49,7 @@ struct RunSummary {
   std::string device;
   std::string version;
 };
-RunSummary summary_of(std::span<const Json> log);
+RunSummary summary_of(const History& history);
 // "clients' answers were refused in 3 of 100 rounds", or nothing.
 std::string refusals_text(const RunSummary& summary);
 // In more than a tenth of the rounds, so that the scores are of a run that did not work.

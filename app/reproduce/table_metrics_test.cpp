@@ -9,39 +9,42 @@
 namespace fedep {
 namespace {
 
-struct LogOptions {
+struct HistoryOptions {
   int rounds = 1500;
   int every = 1;
   bool ended = true;
 };
 
-// A log whose accuracy after round r is accuracy(r).
-std::vector<Json> log_of(const LogOptions& options, const std::function<double(int)>& accuracy) {
-  std::vector<Json> log{
-      Json{{"kind", "run"}, {"version", "0.1.0"}, {"device", "cpu: c, 1 thread"}}};
+// A history whose accuracy after round r is accuracy(r).
+History history_of(const HistoryOptions& options, const std::function<double(int)>& accuracy) {
+  History history;
+  history.header = RunHeader{.version = "0.1.0", .device = "cpu: c, 1 thread"};
   for (int r = 1; r <= options.rounds; ++r) {
-    Json line{{"kind", "round"}, {"round", r - 1}, {"seconds", 0.5}, {"train_loss", 1.0}};
+    RoundRecord round{.round = r - 1, .seconds = 0.5, .train_loss = 1};
     if (r % options.every == 0 || r == options.rounds) {
-      const double value = accuracy(r);
-      line["accuracy"] = std::isnan(value) ? Json(nullptr) : Json(value);
-      line["nll"] = 2.0;
+      round.scores = {{"accuracy", accuracy(r)}, {"nll", 2.0}};
     }
-    log.push_back(std::move(line));
+    history.rounds.push_back(std::move(round));
   }
-  if (options.ended) log.push_back(Json{{"kind", "end"}, {"rounds", options.rounds}});
-  return log;
+  if (options.ended) history.end = {.rounds = options.rounds};
+  return history;
 }
 
-std::map<std::string, double> measured(std::string_view table, const std::vector<Json>& log,
-                                       int every = 1) {
-  const Metrics metrics = table_metrics(*find_paper_table(table), log, every);
+std::vector<RoundRecord> rounds_of(const HistoryOptions& options,
+                                   const std::function<double(int)>& accuracy) {
+  return history_of(options, accuracy).rounds;
+}
+
+std::map<std::string, double> measured(std::string_view table,
+                                       const std::vector<RoundRecord>& rounds, int every = 1) {
+  const Metrics metrics = table_metrics(*find_paper_table(table), rounds, every);
   return {metrics.begin(), metrics.end()};
 }
 
 double line(int r) { return r / 2000.0; }
 
 TEST(TableMetrics, OfAStraightLineAreItsMeansOverTheWindow) {
-  auto table2 = measured("table2", log_of({}, line));
+  auto table2 = measured("table2", rounds_of({}, line));
   // The best 100-round mean is the last one: the mean of rounds 901..1000 is 950.5.
   EXPECT_NEAR(table2["accuracy_1000"], 950.5 / 2000, 1e-12);
   EXPECT_NEAR(table2["accuracy_1500"], 1450.5 / 2000, 1e-12);
@@ -51,10 +54,10 @@ TEST(TableMetrics, OfAStraightLineAreItsMeansOverTheWindow) {
 }
 
 TEST(TableMetrics, AreNotThereWhereNothingWasReachedOrPlayed) {
-  auto flat = measured("table2", log_of({}, [](int) { return 0.46; }));
+  auto flat = measured("table2", rounds_of({}, [](int) { return 0.46; }));
   EXPECT_EQ(flat["rounds_to_45"], 10);
   EXPECT_TRUE(std::isnan(flat["rounds_to_50"]));
-  auto shorter = measured("table2", log_of({.rounds = 1000}, line));
+  auto shorter = measured("table2", rounds_of({.rounds = 1000}, line));
   EXPECT_FALSE(std::isnan(shorter["accuracy_1000"]));
   EXPECT_TRUE(std::isnan(shorter["accuracy_1500"]));
   auto nothing = measured("table2", {});
@@ -62,7 +65,7 @@ TEST(TableMetrics, AreNotThereWhereNothingWasReachedOrPlayed) {
 }
 
 TEST(TableMetrics, OfSparseEvaluationsCountWindowsInRounds) {
-  auto table2 = measured("table2", log_of({.every = 10}, line), 10);
+  auto table2 = measured("table2", rounds_of({.every = 10}, line), 10);
   // Ten points, 1410, 1420, …, 1500: their mean is 1455.
   EXPECT_NEAR(table2["accuracy_1500"], 1455.0 / 2000, 1e-12);
   EXPECT_NEAR(table2["accuracy_1000"], 955.0 / 2000, 1e-12);
@@ -70,64 +73,60 @@ TEST(TableMetrics, OfSparseEvaluationsCountWindowsInRounds) {
 }
 
 TEST(TableMetrics, LeaveTheLastRoundsExtraEvaluationToTheLastValue) {
-  const auto log =
-      log_of({.rounds = 1505, .every = 10}, [](int r) { return r > 1500 ? 0.9 : 0.3; });
-  EXPECT_EQ(curve_of(log, "accuracy", 10).size(), 150u);
-  auto figure4 = measured("figure4", log, 10);
+  const auto rounds =
+      rounds_of({.rounds = 1505, .every = 10}, [](int r) { return r > 1500 ? 0.9 : 0.3; });
+  EXPECT_EQ(curve_of(rounds, "accuracy", 10).size(), 150u);
+  auto figure4 = measured("figure4", rounds, 10);
   EXPECT_NEAR(figure4["accuracy_1500"], 0.3, 1e-12);
   EXPECT_EQ(figure4["accuracy_final"], 0.9);
 }
 
 TEST(TableMetrics, WithoutEvaluationsButTheLastHaveOnlyThat) {
-  auto figure4 = measured("figure4", log_of({.every = 100000}, line), 0);
+  auto figure4 = measured("figure4", rounds_of({.every = 100000}, line), 0);
   EXPECT_TRUE(std::isnan(figure4["accuracy_1500"]));
   EXPECT_EQ(figure4["accuracy_final"], 0.75);
 }
 
 TEST(TableMetrics, OfARunThatWentOnWithMoreFrequentScoresAreOnlyTheLast) {
-  std::vector<Json> log = log_of({}, line);
-  for (Json& entry : log) {
+  std::vector<RoundRecord> rounds = rounds_of({}, line);
+  for (RoundRecord& round : rounds) {
     // Every tenth round until 600, every round from there on.
-    const bool keeps = entry["kind"] != "round" || entry["round"] >= 600 ||
-                       (entry["round"].get<int>() + 1) % 10 == 0;
-    if (!keeps) entry.erase("accuracy"), entry.erase("nll");
+    if (round.round < 600 && (round.round + 1) % 10 != 0) round.scores.clear();
   }
-  EXPECT_FALSE(is_scored_every(log, 1));
-  for (const auto& [name, value] : measured("table2", log)) {
+  EXPECT_FALSE(is_scored_every(rounds, 1));
+  for (const auto& [name, value] : measured("table2", rounds)) {
     EXPECT_TRUE(std::isnan(value)) << name;
   }
-  auto figure4 = measured("figure4", log);
+  auto figure4 = measured("figure4", rounds);
   EXPECT_TRUE(std::isnan(figure4["accuracy_1500"]));
   EXPECT_EQ(figure4["accuracy_final"], 0.75);
 }
 
 TEST(TableMetrics, OfARunThatWentOnWithLessFrequentScoresAreThoseOfTheRarerOnes) {
-  std::vector<Json> log = log_of({}, line);
-  for (Json& entry : log) {
-    const bool keeps = entry["kind"] != "round" || entry["round"] < 600 ||
-                       (entry["round"].get<int>() + 1) % 10 == 0;
-    if (!keeps) entry.erase("accuracy"), entry.erase("nll");
+  std::vector<RoundRecord> rounds = rounds_of({}, line);
+  for (RoundRecord& round : rounds) {
+    if (round.round >= 600 && (round.round + 1) % 10 != 0) round.scores.clear();
   }
-  EXPECT_TRUE(is_scored_every(log, 10));
-  EXPECT_EQ(measured("table2", log, 10), measured("table2", log_of({.every = 10}, line), 10));
+  EXPECT_TRUE(is_scored_every(rounds, 10));
+  EXPECT_EQ(measured("table2", rounds, 10), measured("table2", rounds_of({.every = 10}, line), 10));
 }
 
 TEST(TableMetrics, OfTable3EndWithAShorterRun) {
-  std::vector<Json> log = log_of({.rounds = 300}, line);
-  for (Json& entry : log) {
-    if (entry["kind"] == "round") entry["micro_f1"] = entry["round"].get<int>() / 1000.0;
+  std::vector<RoundRecord> rounds = rounds_of({.rounds = 300}, line);
+  for (RoundRecord& round : rounds) {
+    round.scores.emplace_back("micro_f1", double(round.round) / 1000.0);
   }
-  auto table3 = measured("table3", log);
+  auto table3 = measured("table3", rounds);
   EXPECT_NEAR(table3["micro_f1"], 249.5 / 1000, 1e-12);
   EXPECT_TRUE(std::isnan(table3["precision"]));
 }
 
 TEST(TableMetrics, OfTable5AreTheLastRounds) {
-  std::vector<Json> log = log_of({.rounds = 5}, line);
-  log[5]["ece"] = 0.05;
-  log[5]["ece_marginal"] = nullptr;
-  log[4]["accuracy_marginal"] = 0.4;
-  auto table5 = measured("table5", log);
+  std::vector<RoundRecord> rounds = rounds_of({.rounds = 5}, line);
+  rounds[4].scores.emplace_back("ece", 0.05);
+  rounds[4].scores.emplace_back("ece_marginal", NAN);
+  rounds[3].scores.emplace_back("accuracy_marginal", 0.4);
+  auto table5 = measured("table5", rounds);
   EXPECT_EQ(table5["accuracy"], 5 / 2000.0);
   EXPECT_EQ(table5["ece"], 0.05);
   EXPECT_TRUE(std::isnan(table5["ece_marginal"]));
@@ -135,21 +134,21 @@ TEST(TableMetrics, OfTable5AreTheLastRounds) {
 }
 
 TEST(LastMetrics, AreTheScoresOfTheLastRound) {
-  EXPECT_EQ(last_metrics(log_of({.rounds = 3}, line)),
+  EXPECT_EQ(last_metrics(rounds_of({.rounds = 3}, line)),
             (Metrics{{"accuracy", 3 / 2000.0}, {"nll", 2.0}}));
   EXPECT_EQ(last_metrics({}), Metrics{});
 }
 
 TEST(RunSummary, AddsUpSecondsAndTellsAnUnfinishedRun) {
-  std::vector<Json> log = log_of({.rounds = 4}, line);
-  log[2]["outside_grid"] = 5;
-  const RunSummary whole = summary_of(log);
+  History history = history_of({.rounds = 4}, line);
+  history.rounds[1].outside_grid = 5;
+  const RunSummary whole = summary_of(history);
   EXPECT_EQ(whole.rounds, 4);
   EXPECT_EQ(whole.seconds, 2.0);
   EXPECT_EQ(whole.refused_rounds, 1);
   EXPECT_TRUE(whole.finished);
   EXPECT_EQ(whole.device, "cpu: c, 1 thread");
-  EXPECT_FALSE(summary_of(log_of({.rounds = 4, .ended = false}, line)).finished);
+  EXPECT_FALSE(summary_of(history_of({.rounds = 4, .ended = false}, line)).finished);
   EXPECT_FALSE(summary_of({}).finished);
 }
 

@@ -60,16 +60,13 @@ class Events {
     write(report.round, scalars);
   }
 
-  // Rounds that were played elsewhere, as their log has them.
-  void write(std::span<const Json> rounds) {
-    for (const Json& line : rounds) {
-      Metrics scalars = last_metrics({&line, 1});
-      for (const char* const name : {"train_loss", "seconds"}) {
-        const auto found = line.find(name);
-        if (found == line.end() || !found->is_number()) continue;
-        scalars.emplace_back(name, found->get<double>());
-      }
-      write(line["round"].get<std::int64_t>(), scalars);
+  // Rounds that were played elsewhere.
+  void write(std::span<const RoundRecord> rounds) {
+    for (const RoundRecord& round : rounds) {
+      Metrics scalars = round.scores;
+      scalars.emplace_back("train_loss", round.train_loss);
+      scalars.emplace_back("seconds", round.seconds);
+      write(round.round, scalars);
     }
   }
 
@@ -101,8 +98,8 @@ std::string origin_of(const Recipe& recipe, std::uint64_t data, const RunRecipeO
 // A run whose log was begun before logs said it is not held to anything.
 void check_same_data(const std::filesystem::path& log, const std::string& data) {
   if (!std::filesystem::exists(log)) return;
-  const std::vector<Json> lines = read_log(log);
-  const std::string before = lines.empty() ? "" : lines.front().value("data", "");
+  const History history = read_history(log);
+  const std::string before = history.header ? history.header->data : "";
   if (before.empty() || before == data) return;
   throw InputError(
       fmt::format("{}: data must be those that the run began with, {}, but are {}: they were "
@@ -178,33 +175,29 @@ RunResult run_recipe(const Recipe& recipe, const RunRecipeOptions& options) {
                        progress.show(report);
                      },
                  .stop_requested = interrupt_requested};
-  Json header{{"kind", "run"},
-              {"recipe", to_toml(recipe)},
-              {"seed", recipe.seed},
-              {"clients", task->population().size()},
-              {"data", data_text},
-              {"version", version_text()},
-              {"machine", machine_text()},
-              {"device", device_text(options)}};
-  if (const std::string remark = where.remark(recipe); !remark.empty()) {
-    header["remark"] = remark;
-    fmt::print(stderr, "{}\n", remark);
-  }
+  const RunHeader header{.recipe = to_toml(recipe),
+                         .seed = recipe.seed,
+                         .clients = std::int64_t(task->population().size()),
+                         .data = data_text,
+                         .version = version_text(),
+                         .machine = machine_text(),
+                         .device = device_text(options),
+                         .remark = where.remark(recipe)};
+  if (!header.remark.empty()) fmt::print(stderr, "{}\n", header.remark);
   std::optional<SharedBurnIn> burn_in;
   bool resume = options.resume;
   if (!options.burn_in.empty()) {
     burn_in.emplace(options.burn_in, recipe, origin_of(recipe, data, options), task->layout(),
                     [](std::string_view line) { fmt::print(stderr, "{}\n", line); });
     const bool is_new = directory.checkpoints().empty();
-    const std::vector<Json> rounds = burn_in->adopt(directory, header);
+    const std::vector<RoundRecord> rounds = burn_in->adopt(directory, header);
     events.write(rounds);
     resume |= !rounds.empty();
     // What goes on from a checkpoint of its own may have come there on another device, by another
     // program or with other scores: it is not kept for others.
     if (is_new || !rounds.empty()) hooks.keep_after = options.keep_after;
-    hooks.keep = [&](const ServerState& state, const Phase& phase) {
-      burn_in->keep(state, phase, directory.log());
-    };
+    hooks.keep = [&](const ServerState& state, const Phase& phase,
+                     std::span<const RoundRecord> played) { burn_in->keep(state, phase, played); };
   }
   warn_of_run(recipe, *task, where);
   catch_interrupts();
@@ -212,7 +205,7 @@ RunResult run_recipe(const Recipe& recipe, const RunRecipeOptions& options) {
       play_run({recipe, phases, task->population(), task->layout(), *place, &directory},
                task->initial_weights(), header, hooks, resume);
   progress.close();
-  const RunSummary summary = summary_of(read_log(directory.log()));
+  const RunSummary summary = summary_of(result.history);
   const std::string refusals = refusals_text(summary);
   if (!refusals.empty()) fmt::print(stderr, "{}\n", refusals);
   if (result.end == RunEnd::done) {
@@ -238,9 +231,9 @@ std::string stop_text(const RunResult& result, std::string_view how) {
 
 bool lacks_evaluation(const std::filesystem::path& run) {
   if (std::filesystem::exists(run / kEvaluation)) return false;
-  const std::vector<Json> log = read_log(run / "log.jsonl");
-  const Metrics scores = last_metrics(log);
-  return summary_of(log).finished &&
+  const History history = read_history(run / "log.jsonl");
+  const Metrics scores = last_metrics(history.rounds);
+  return summary_of(history).finished &&
          std::ranges::any_of(scores, [](const auto& score) { return score.first == "ece"; });
 }
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "fedep/config/recipe.h"
+#include "fedep/metric/metrics.h"
 #include "fedep/round/phase.h"
 #include "fedep/sim/task.h"
-#include "fedep/store/run_log.h"
 
 namespace fedep {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "fedep/store/run_log.h"
+#include "fedep/store/json.h"
 
 namespace fedep {
 

@@ -1,8 +1,7 @@
 #include "fedep/page/report_data.h"
 
-#include <array>
 #include <cmath>
-#include <limits>
+#include <functional>
 #include <map>
 #include <string_view>
 
@@ -15,25 +14,8 @@
 namespace fedep {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
 // More clients than this are shown by how often they were asked, not one by one.
 constexpr std::size_t kMostClientsShown = 600;
-
-double number_at(const Json& line, std::string_view key) {
-  const auto found = line.find(std::string(key));
-  return found != line.end() && found->is_number() ? found->get<double>() : kNan;
-}
-
-double number_or(const Json& line, std::string_view key, double otherwise) {
-  const double value = number_at(line, key);
-  return std::isfinite(value) ? value : otherwise;
-}
-
-std::string text_at(const Json& line, std::string_view key) {
-  const auto found = line.find(std::string(key));
-  return found != line.end() && found->is_string() ? found->get<std::string>() : "";
-}
 
 // Seven digits are more than a screen shows; NaN has no JSON.
 Json rounded(double value) {
@@ -60,15 +42,15 @@ std::string_view status_name(RunStatus status) {
 }
 
 // Sums over the rounds so far.
-std::vector<double> cumulative(const RunRecord& run, std::initializer_list<std::string_view> keys) {
+std::vector<double> cumulative(const RunRecord& run, const auto& of_round) {
   std::vector<double> sums;
   double sum = 0;
-  for (const Json& line : run.rounds) {
-    for (const std::string_view key : keys) sum += number_or(line, key, 0);
-    sums.push_back(sum);
-  }
+  for (const RoundRecord& round : run.history.rounds) sums.push_back(sum += of_round(round));
   return sums;
 }
+
+double bytes_of(const RoundRecord& round) { return double(round.bytes_up + round.bytes_down); }
+double seconds_of(const RoundRecord& round) { return round.seconds; }
 
 // How the phase infers precisions; point estimates have none to infer, whatever the recipe says.
 std::string inference_of(const PhaseSettings& phase) {
@@ -91,34 +73,36 @@ Json phases_json(const Recipe& recipe) {
 
 // What went wrong or was held back, in all and round by round.
 Json counters_json(const RunRecord& run) {
-  constexpr std::array<std::string_view, 6> kKeys{"dropped", "outside_grid", "diverged",
-                                                  "skipped", "clipped",      "guarded"};
+  const std::vector<RoundRecord>& played = run.history.rounds;
   Json counters = Json::object();
-  const auto add = [&](std::string_view name, const auto& count_in) {
+  const auto add = [&](const char* name, const auto& count_in) {
     double total = 0;
     Json rounds = Json::array();
-    for (std::size_t i = 0; i < run.rounds.size(); ++i) {
-      const double count = count_in(run.rounds[i]);
+    for (std::size_t i = 0; i < played.size(); ++i) {
+      const auto count = double(std::invoke(count_in, played[i]));
       total += count;
       if (count > 0) rounds.push_back({i + 1, count});
     }
-    counters[std::string(name)] = {{"total", total}, {"rounds", std::move(rounds)}};
+    counters[name] = {{"total", total}, {"rounds", std::move(rounds)}};
   };
-  for (const std::string_view key : kKeys) {
-    add(key, [&](const Json& line) { return number_or(line, key, 0); });
-  }
-  add("backed_off",
-      [](const Json& line) { return number_or(line, "step_scale", 1) < 1 ? 1.0 : 0.0; });
+  add("dropped", &RoundRecord::dropped);
+  add("outside_grid", &RoundRecord::outside_grid);
+  add("diverged", &RoundRecord::diverged);
+  add("skipped", &RoundRecord::skipped);
+  add("clipped", &RoundRecord::clipped);
+  add("guarded", &RoundRecord::guarded);
+  add("backed_off", [](const RoundRecord& round) { return round.step_scale < 1; });
   return counters;
 }
 
 // Who was asked is a function of seed and round; only the number of clients must be known.
 Json participation_json(const RunRecord& run) {
-  const auto clients = std::size_t(number_or(run.header, "clients", 0));
+  const auto clients = run.history.header ? std::size_t(run.history.header->clients) : 0;
   const auto asked = std::size_t(run.recipe.server.clients_per_round);
-  if (clients == 0 || asked > clients || run.rounds.empty()) return nullptr;
+  const std::size_t rounds = run.history.rounds.size();
+  if (clients == 0 || asked > clients || rounds == 0) return nullptr;
   std::map<std::size_t, std::int64_t> times;
-  for (std::size_t round = 0; round < run.rounds.size(); ++round) {
+  for (std::size_t round = 0; round < rounds; ++round) {
     for (const std::size_t client :
          sample_clients(run.recipe.seed, std::int64_t(round), clients, asked)) {
       ++times[client];
@@ -167,20 +151,26 @@ Json part_of(const Json& evaluation, const char* key) {
   return evaluation.at(key);
 }
 
+Json curves_json(const RunRecord& run) {
+  Json curves = Json::object();
+  const auto add = [&](const std::string& name, double value) {
+    if (!std::isfinite(value) || curves.contains(name)) return;
+    curves[name] = rounded(score_curve(run, name));
+  };
+  for (const RoundRecord& round : run.history.rounds) {
+    add("train_loss", round.train_loss);
+    for (const auto& [name, value] : round.scores) add(name, value);
+  }
+  return curves;
+}
+
 Json run_json(const RunRecord& run) {
   const PhaseSettings* last = run.recipe.phases.empty() ? nullptr : &run.recipe.phases.back();
-  Json curves = Json::object();
-  for (const Json& line : run.rounds) {
-    for (const auto& [name, value] : line.items()) {
-      if (value.is_number() && is_score(name) && !curves.contains(name)) {
-        curves[name] = rounded(score_curve(run, name));
-      }
-    }
-  }
+  const RunHeader header = run.history.header.value_or(RunHeader{});
   return {{"name", run.name},
           {"seed", run.recipe.seed},
           {"status", status_name(run.status)},
-          {"played", run.rounds.size()},
+          {"played", run.history.rounds.size()},
           {"rounds", rounds_in(run.recipe)},
           {"algorithm", last != nullptr ? last->algorithm : ""},
           {"inference", last != nullptr ? inference_of(*last) : ""},
@@ -188,15 +178,15 @@ Json run_json(const RunRecord& run) {
           {"model", run.recipe.model.name},
           {"every", run.recipe.evaluate.every},
           {"asked", run.recipe.server.clients_per_round},
-          {"device", text_at(run.header, "device")},
-          {"machine", text_at(run.header, "machine")},
-          {"version", text_at(run.header, "version")},
+          {"device", header.device},
+          {"machine", header.machine},
+          {"version", header.version},
           {"recipe", to_toml(run.recipe)},
           {"faults", run.faults},
           {"phases", phases_json(run.recipe)},
-          {"bytes", cumulative(run, {"bytes_up", "bytes_down"})},
-          {"seconds", rounded(cumulative(run, {"seconds"}))},
-          {"curves", std::move(curves)},
+          {"bytes", cumulative(run, bytes_of)},
+          {"seconds", rounded(cumulative(run, seconds_of))},
+          {"curves", curves_json(run)},
           {"counters", counters_json(run)},
           {"participation", participation_json(run)},
           {"reliability", part_of(run.evaluation, "reliability")},

@@ -1,5 +1,6 @@
 #include "fedep/page/report_data.h"
 
+#include <cmath>
 #include <numeric>
 
 #include <gtest/gtest.h>
@@ -38,7 +39,7 @@ TEST(ReportData, HasEveryRunsCurvesAndCumulativeCosts) {
 
 TEST(ReportData, WritesNullForWhatDoesNotExist) {
   RunRecord run = test_run("a", 1, half);
-  run.rounds[2]["accuracy"] = nullptr;
+  set_score(run.history.rounds[2], "accuracy", NAN);
   const Json json = data_of(run);
   EXPECT_TRUE(json["curves"]["accuracy"][2].is_null());
   EXPECT_TRUE(json["posterior"].is_null());
@@ -57,7 +58,7 @@ TEST(ReportData, CountsWhoWasAskedAsTheRoundsDid) {
   EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), 0), 18);
 
   RunRecord large = run;
-  large.header["clients"] = 100000;
+  large.history.header->clients = 100000;
   std::int64_t clients = 0, asked = 0;
   const Json many = data_of(large);
   for (const Json& entry : many["participation"]["times"]) {
@@ -68,15 +69,15 @@ TEST(ReportData, CountsWhoWasAskedAsTheRoundsDid) {
   EXPECT_EQ(asked, 18);
 
   RunRecord unknown = run;  // a log of an older version
-  unknown.header.erase("clients");
+  unknown.history.header->clients = 0;
   EXPECT_TRUE(data_of(unknown)["participation"].is_null());
 }
 
 TEST(ReportData, AddsUpGuardsAndDropouts) {
   RunRecord run = test_run("a", 1, half);
-  run.rounds[1]["dropped"] = 2;
-  run.rounds[4]["dropped"] = 1;
-  run.rounds[4]["step_scale"] = 0.25;
+  run.history.rounds[1].dropped = 2;
+  run.history.rounds[4].dropped = 1;
+  run.history.rounds[4].step_scale = 0.25;
   const Json counters = data_of(run)["counters"];
   EXPECT_EQ(counters["dropped"]["total"], 3);
   EXPECT_EQ(counters["dropped"]["rounds"], Json::parse("[[2, 2.0], [5, 1.0]]"));
@@ -105,10 +106,10 @@ TEST(ReportData, OfNothingIsEmpty) {
   }
 }
 
-TEST(ReportData, SurvivesLinesOfAnotherShape) {
+TEST(ReportData, SurvivesAHistoryOfWhichLittleIsKnown) {
   RunRecord run = test_run("a", 1, half);
-  run.header = {{"clients", "six"}, {"device", 3}};
-  run.rounds[0] = {{"kind", "round"}, {"round", 0}, {"dropped", "two"}, {"seconds", nullptr}};
+  run.history.header.reset();
+  run.history.rounds[0] = {.round = 0};
   const Json json = data_of(run);
   EXPECT_TRUE(json["curves"]["accuracy"][0].is_null());
   EXPECT_EQ(json["device"], "");

@@ -109,12 +109,11 @@ std::vector<std::string> scores_in(std::span<const RunRecord> runs) {
   std::vector<std::string> names;
   bool has_loss = false;
   for (const RunRecord& run : runs) {
-    for (const Json& line : run.rounds) {
-      for (const auto& [key, value] : line.items()) {
-        if (!value.is_number() || !is_score(key)) continue;
-        has_loss |= key == "train_loss";
-        if (key == "train_loss" || key.ends_with(kMarginal)) continue;
-        if (std::find(names.begin(), names.end(), key) == names.end()) names.push_back(key);
+    for (const RoundRecord& round : run.history.rounds) {
+      has_loss |= std::isfinite(round.train_loss);
+      for (const auto& [name, value] : round.scores) {
+        if (!std::isfinite(value) || name.ends_with(kMarginal)) continue;
+        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
       }
     }
   }
@@ -126,10 +125,7 @@ std::string marginal_name(std::string_view score) { return std::string(score).ap
 
 std::vector<double> score_curve(const RunRecord& run, std::string_view score) {
   std::vector<double> curve;
-  for (const Json& line : run.rounds) {
-    const auto found = line.find(std::string(score));
-    curve.push_back(found != line.end() && found->is_number() ? found->get<double>() : kNan);
-  }
+  for (const RoundRecord& round : run.history.rounds) curve.push_back(score_of(round, score));
   return curve;
 }
 
@@ -138,7 +134,7 @@ MeanCurve mean_curve(std::span<const RunRecord> runs, const RunGroup& group, std
   std::vector<std::vector<double>> curves;
   std::size_t rounds = std::numeric_limits<std::size_t>::max();
   for (const std::size_t run : group.runs) {
-    if (runs[run].rounds.empty()) continue;  // not begun
+    if (runs[run].history.rounds.empty()) continue;  // not begun
     curves.push_back(smoothed(runs[run], score, window));
     rounds = std::min(rounds, curves.back().size());
   }

@@ -43,9 +43,9 @@ TEST(GroupsBySeed, AreCalledWhatTheirNamesShare) {
 
 TEST(Scores, AreWhatTheLogsHaveBesideCounters) {
   RunRecord run = test_run("a", 1, half);
-  run.rounds[3]["accuracy_marginal"] = 0.6;
-  run.rounds[4]["nll"] = 1.5;
-  run.rounds[5]["ece"] = nullptr;
+  set_score(run.history.rounds[3], "accuracy_marginal", 0.6);
+  set_score(run.history.rounds[4], "nll", 1.5);
+  set_score(run.history.rounds[5], "ece", NAN);
   EXPECT_THAT(scores_in(std::vector{run}), ElementsAre("accuracy", "nll", "train_loss"));
   EXPECT_THAT(score_curve(run, "nll"),
               ElementsAre(IsNan(), IsNan(), IsNan(), IsNan(), 1.5, IsNan()));
@@ -70,9 +70,9 @@ TEST(MeanCurves, AreMeanAndSampleDeviationOverSeeds) {
 TEST(MeanCurves, EndWithTheShortestRunAndNeedAllOfThem) {
   std::vector<RunRecord> runs{test_run("a1", 1, half), test_run("a2", 2, half),
                               test_run("a3", 3, half)};
-  runs[0].rounds.resize(4);
-  runs[1].rounds[2]["accuracy"] = nullptr;
-  runs[2].rounds.clear();  // not begun: does not count
+  runs[0].history.rounds.resize(4);
+  set_score(runs[1].history.rounds[2], "accuracy", NAN);
+  runs[2].history.rounds.clear();  // not begun: does not count
   const MeanCurve curve = mean_curve(runs, group_by_seed(runs)[0], "accuracy");
   EXPECT_THAT(curve.mean, ElementsAre(0.5, 0.5, IsNan(), 0.5));
   const MeanCurve one = mean_curve(runs, {"a1", {0}}, "accuracy");

@@ -23,50 +23,12 @@ std::string text_of(const fs::path& path) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Lines until the first that is not as it should be; whether the last one is {"kind":"end"}.
-bool read_lines(const fs::path& path, RunRecord& run) {
-  const std::string text = text_of(path);
-  bool ended = false;
-  std::size_t number = 1;
-  std::string_view rest = text;
-  for (std::size_t end = rest.find('\n'); end != rest.npos; end = rest.find('\n'), ++number) {
-    Json line = Json::parse(rest.substr(0, end), nullptr, false);
-    rest.remove_prefix(end + 1);
-    const std::string kind =
-        line.is_object() && line.contains("kind") && line["kind"].is_string() ? line["kind"] : "";
-    const bool is_next = kind == "round" && line.contains("round") &&
-                         line["round"].is_number_integer() &&
-                         line["round"] == std::int64_t(run.rounds.size());
-    if (kind == "run" && number == 1) {
-      run.header = std::move(line);
-    } else if (is_next) {
-      run.rounds.push_back(std::move(line));
-    } else if (kind == "end") {
-      ended = true;
-    } else {
-      run.faults.push_back(
-          fmt::format("log.jsonl:{}: expected {}; shown up to there", number,
-                      number == 1 ? "a run's first line"
-                                  : fmt::format("the line of round {}", run.rounds.size())));
-      return false;
-    }
-  }
-  if (!rest.empty()) {
-    run.faults.push_back(fmt::format("log.jsonl:{}: cut off within the line", number));
-  }
-  return ended;
-}
-
-bool is_fresh(const fs::path& log, const std::vector<Json>& rounds) {
+bool is_fresh(const fs::path& log, const std::vector<RoundRecord>& rounds) {
   std::error_code error;
   const auto written = fs::last_write_time(log, error);
   if (error) return false;
   double longest = 20;
-  for (const Json& line : rounds) {
-    const auto found = line.find("seconds");
-    if (found != line.end() && found->is_number())
-      longest = std::max(longest, found->get<double>());
-  }
+  for (const RoundRecord& round : rounds) longest = std::max(longest, round.seconds);
   const auto age = fs::file_time_type::clock::now() - written;
   return std::chrono::duration<double>(age).count() < 3 * longest;
 }
@@ -147,16 +109,18 @@ RunRecord read_run_record(const fs::path& path, std::string name,
   run.name = name.empty() ? without_last_slash(path).filename().string() : std::move(name);
   run.recipe = read_recipe(path / "recipe.toml");
   const fs::path log = path / "log.jsonl";
-  bool ended = false;
   if (fs::exists(log)) {
-    ended = read_lines(log, run);
+    HistorySoFar read = read_history_so_far(log);
+    run.history = std::move(read.history);
+    if (!read.fault.empty()) run.faults.push_back(std::move(read.fault));
     run.date = date_of(log);
   } else {
     run.faults.push_back("log.jsonl is not there: the run has not begun");
   }
-  if (ended && std::int64_t(run.rounds.size()) == rounds_in(run.recipe)) {
+  const std::vector<RoundRecord>& rounds = run.history.rounds;
+  if (run.history.end && std::int64_t(rounds.size()) == rounds_in(run.recipe)) {
     run.status = RunStatus::finished;
-  } else if (is_fresh(log, run.rounds)) {
+  } else if (is_fresh(log, rounds)) {
     run.status = RunStatus::running;
   }
   // A part that cannot be read is left out; the rest of the run is still worth showing.

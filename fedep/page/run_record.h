@@ -3,7 +3,7 @@
 // missing.
 //
 //   const RunRecord run = read_run_record("run/first");
-//   run.rounds.size();                 // played, of rounds_in(run.recipe)
+//   run.history.rounds.size();         // played, of rounds_in(run.recipe)
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@
 
 #include "fedep/config/recipe.h"
 #include "fedep/page/posterior_spread.h"
-#include "fedep/store/run_log.h"
+#include "fedep/store/history.h"
+#include "fedep/store/json.h"
 
 namespace fedep {
 
@@ -23,9 +24,8 @@ enum class RunStatus { finished, running, stopped };
 struct RunRecord {
   std::string name;
   Recipe recipe;
-  Json header = Json::object();  // the log's first line; empty if it has none
-  std::vector<Json> rounds;      // lines of rounds 0, 1, …, without gaps
-  std::string date;              // when the log was last written, 2026-01-31T12:00:00Z
+  History history;   // rounds 0, 1, …, without gaps
+  std::string date;  // when the log was last written, 2026-01-31T12:00:00Z
   RunStatus status = RunStatus::stopped;
   // evaluation.json, null if there is none:
   // {"round": …, "reliability": {"point": [{"confidence", "accuracy", "weight"}…], "marginal": …}}

@@ -24,9 +24,10 @@ TEST(RunRecords, HoldAFinishedRunsRounds) {
   const TemporaryFolder folder;
   const RunRecord run = read_run_record(write_run(folder, "first", 6, true));
   EXPECT_EQ(run.name, "first");
-  EXPECT_EQ(run.rounds.size(), 6u);
+  EXPECT_EQ(run.history.rounds.size(), 6u);
   EXPECT_EQ(run.status, RunStatus::finished);
-  EXPECT_EQ(run.header["clients"], 6);
+  ASSERT_TRUE(run.history.header);
+  EXPECT_EQ(run.history.header->clients, 6);
   EXPECT_EQ(run.recipe.seed, 7u);
   EXPECT_TRUE(run.faults.empty());
   EXPECT_FALSE(run.posterior.has_value());
@@ -55,20 +56,20 @@ TEST(RunRecords, TellARunThatGoesOnFromOneThatStopped) {
 TEST(RunRecords, KeepTheRoundsBeforeADamagedLine) {
   const TemporaryFolder folder;
   const fs::path run = write_run(folder, "first", 0, false);
-  const std::string two = test_round(0, 0.5).dump() + "\n" + test_round(1, 0.5).dump() + "\n";
+  const std::string two = line_of(test_round(0, 0.5)) + "\n" + line_of(test_round(1, 0.5)) + "\n";
   const auto with = [&](const std::string& rest) {
     folder.write("first/log.jsonl", "{\"kind\":\"run\"}\n" + two + rest);
     return read_run_record(run);
   };
-  EXPECT_EQ(with("").rounds.size(), 2u);
+  EXPECT_EQ(with("").history.rounds.size(), 2u);
   for (const std::string rest : {"{\"kind\":\"rou", "nonsense\n", "{\"round\":2}\n", "[]\n"}) {
     const RunRecord record = with(rest);
-    EXPECT_EQ(record.rounds.size(), 2u) << rest;
+    EXPECT_EQ(record.history.rounds.size(), 2u) << rest;
     EXPECT_EQ(record.faults.size(), 1u) << rest;
     EXPECT_THAT(record.faults[0], HasSubstr("log.jsonl:4")) << rest;
   }
-  const RunRecord gap = with(test_round(3, 0.5).dump() + "\n");
-  EXPECT_EQ(gap.rounds.size(), 2u);
+  const RunRecord gap = with(line_of(test_round(3, 0.5)) + "\n");
+  EXPECT_EQ(gap.history.rounds.size(), 2u);
   EXPECT_THAT(gap.faults, ElementsAre(HasSubstr("expected the line of round 2")));
 }
 
@@ -82,7 +83,7 @@ TEST(RunRecords, SayWhatIsMissing) {
   EXPECT_THAT(refusal(folder.path()), HasSubstr("but has no recipe.toml"));
   folder.write("empty/recipe.toml", to_toml(parse_recipe(kTestRecipe)));
   const RunRecord empty = read_run_record(folder.path() / "empty");
-  EXPECT_TRUE(empty.rounds.empty());
+  EXPECT_TRUE(empty.history.rounds.empty());
   EXPECT_THAT(empty.faults, ElementsAre(HasSubstr("has not begun")));
 }
 
@@ -92,7 +93,7 @@ TEST(RunRecords, LeaveOutPartsThatCannotBeRead) {
   folder.write("first/evaluation.json", "{\"reliability\"");
   folder.write("first/checkpoint-6.safetensors", "not one");
   const RunRecord record = read_run_record(run);
-  EXPECT_EQ(record.rounds.size(), 6u);
+  EXPECT_EQ(record.history.rounds.size(), 6u);
   EXPECT_TRUE(record.evaluation.is_null());
   EXPECT_FALSE(record.posterior.has_value());
   EXPECT_THAT(record.faults, ElementsAre(HasSubstr("evaluation.json"), HasSubstr("safetensors")));

@@ -1,6 +1,7 @@
 // Runs made up for tests of the page: logs whose values are known, and the directories they leave.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -13,6 +14,7 @@
 #include "fedep/config/write_recipe.h"
 #include "fedep/message/test_folder.h"
 #include "fedep/page/run_record.h"
+#include "fedep/store/log_lines.h"
 
 namespace fedep {
 
@@ -33,8 +35,8 @@ rounds = 4
 name = "laplace"
 )";
 
-inline Json test_round(std::int64_t round, double accuracy) {
-  return round_line(
+inline RoundRecord test_round(std::int64_t round, double accuracy) {
+  return record_of(
       round, round < 2 ? "fed_avg" : "fed_ep",
       {.asked = 3, .answered = 3, .steps = 10, .loss_sum = 5, .bytes_up = 100, .bytes_down = 50},
       0.25, {{"accuracy", accuracy}});
@@ -48,10 +50,20 @@ inline RunRecord test_run(std::string name, std::uint64_t seed,
   run.name = std::move(name);
   run.recipe = parse_recipe(kTestRecipe, "recipe", overrides);
   run.recipe.seed = seed;
-  run.header = {{"kind", "run"}, {"clients", 6}};
-  for (std::int64_t i = 0; i < 6; ++i) run.rounds.push_back(test_round(i, accuracy(i)));
+  run.history.header = RunHeader{.clients = 6};
+  for (std::int64_t i = 0; i < 6; ++i) run.history.rounds.push_back(test_round(i, accuracy(i)));
   run.status = RunStatus::finished;
   return run;
+}
+
+// A score of a round made another, or added.
+inline void set_score(RoundRecord& round, std::string_view name, double value) {
+  const auto found = std::ranges::find(round.scores, name, &Metrics::value_type::first);
+  if (found != round.scores.end()) {
+    found->second = value;
+  } else {
+    round.scores.emplace_back(name, value);
+  }
 }
 
 // A run directory with the recipe and a log of so many rounds, ended or not.
@@ -59,7 +71,7 @@ inline std::filesystem::path write_run(const TemporaryFolder& folder, const std:
                                        std::int64_t rounds, bool ended) {
   folder.write(name + "/recipe.toml", to_toml(parse_recipe(kTestRecipe)));
   std::string log = "{\"kind\":\"run\",\"clients\":6}\n";
-  for (std::int64_t i = 0; i < rounds; ++i) log += test_round(i, 0.5).dump() + "\n";
+  for (std::int64_t i = 0; i < rounds; ++i) log += line_of(test_round(i, 0.5)) + "\n";
   if (ended) log += fmt::format("{{\"kind\":\"end\",\"rounds\":{}}}\n", rounds);
   return folder.write(name + "/log.jsonl", log).parent_path();
 }

@@ -14,9 +14,9 @@
 
 #include "fedep/data/dataset.h"
 #include "fedep/message/gaussian.h"
+#include "fedep/metric/metrics.h"
 #include "fedep/model/model.h"
 #include "fedep/sim/scores.h"
-#include "fedep/store/run_log.h"
 
 namespace fedep {
 

@@ -12,10 +12,10 @@
 
 #include "fedep/data/dataset.h"
 #include "fedep/metric/calibration.h"
+#include "fedep/metric/metrics.h"
 #include "fedep/model/model.h"
 #include "fedep/round/server_state.h"
 #include "fedep/sim/predictive.h"
-#include "fedep/store/run_log.h"
 
 namespace fedep {
 

@@ -11,8 +11,8 @@
 
 #include "fedep/data/batch.h"
 #include "fedep/metric/calibration.h"
+#include "fedep/metric/metrics.h"
 #include "fedep/model/likelihood.h"
-#include "fedep/store/run_log.h"
 
 namespace fedep {
 

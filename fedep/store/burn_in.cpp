@@ -16,6 +16,9 @@
 #include "fedep/optim/optimizer.h"
 #include "fedep/store/checkpoint.h"
 #include "fedep/store/durable_file.h"
+#include "fedep/store/json.h"
+#include "fedep/store/log_lines.h"
+#include "fedep/store/run_log.h"
 
 namespace fedep {
 namespace {
@@ -29,25 +32,19 @@ std::string hash_of(std::string_view text) {
   return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
 }
 
-// The lines of rounds [0, rounds), of which each must be there.
-std::vector<Json> first_rounds(std::vector<Json> lines, std::int64_t rounds, const fs::path& path) {
-  std::vector<Json> kept;
-  for (Json& line : lines) {
-    if (line.value("kind", "") != "round") continue;
-    if (std::int64_t(kept.size()) == rounds) break;
-    if (!line.contains("round") || line["round"] != kept.size()) break;
-    kept.push_back(std::move(line));
+// How many of these are rounds 0, 1, … in turn.
+std::int64_t rounds_in_turn(std::span<const RoundRecord> rounds) {
+  std::int64_t next = 0;
+  for (const RoundRecord& round : rounds) {
+    if (round.round != next) break;
+    ++next;
   }
-  if (std::int64_t(kept.size()) != rounds) {
-    throw InputError(fmt::format("{}: file must hold rounds 0 to {} in turn, but holds {} of them",
-                                 path.string(), rounds - 1, kept.size()));
-  }
-  return kept;
+  return next;
 }
 
-std::string text_of(std::span<const Json> lines) {
+std::string text_of(std::span<const RoundRecord> rounds) {
   std::string text;
-  for (const Json& line : lines) text += line.dump() + "\n";
+  for (const RoundRecord& round : rounds) text += line_of(round) + "\n";
   return text;
 }
 
@@ -56,13 +53,13 @@ std::string first_line(std::int64_t rounds, std::string_view text) {
   return Json{{"kind", "burn_in"}, {"rounds", rounds}, {"xxh3", hash_of(text)}}.dump();
 }
 
-void write_rounds(const fs::path& path, std::span<const Json> rounds) {
+void write_rounds(const fs::path& path, std::span<const RoundRecord> rounds) {
   const std::string text = text_of(rounds);
   const std::string all = first_line(std::int64_t(rounds.size()), text) + "\n" + text;
   replace_file(path, std::as_bytes(std::span(all)));
 }
 
-std::vector<Json> read_rounds(const fs::path& path, std::int64_t rounds) {
+std::vector<RoundRecord> read_rounds(const fs::path& path, std::int64_t rounds) {
   const std::vector<std::byte> bytes = read_file(path);
   const std::string_view all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const std::size_t end = std::min(all.find('\n'), all.size());
@@ -73,7 +70,12 @@ std::vector<Json> read_rounds(const fs::path& path, std::int64_t rounds) {
                     "not",
                     path.string(), rounds));
   }
-  return first_rounds(read_log(path), rounds, path);
+  std::vector<RoundRecord> read = read_history(path).rounds;
+  if (std::int64_t(read.size()) != rounds || rounds_in_turn(read) != rounds) {
+    throw InputError(fmt::format("{}: file must hold rounds 0 to {} in turn, but holds {} of them",
+                                 path.string(), rounds - 1, rounds_in_turn(read)));
+  }
+  return read;
 }
 
 }  // namespace
@@ -166,16 +168,17 @@ SharedBurnIn::Kept SharedBurnIn::read(std::int64_t rounds) const {
           .rounds = read_rounds(file(rounds, kRounds), rounds)};
 }
 
-std::vector<Json> SharedBurnIn::adopt(const RunDirectory& directory, const Json& header) const {
+std::vector<RoundRecord> SharedBurnIn::adopt(const RunDirectory& directory,
+                                             const RunHeader& header) const {
   const std::vector<std::int64_t> own = directory.checkpoints();
   for (const std::int64_t rounds : kept_rounds()) {
     if (!own.empty() && own.back() >= rounds) break;
     try {
       Kept kept = read(rounds);
-      Json first_line = header;
-      first_line["shared_rounds"] = rounds;
+      RunHeader own_header = header;
+      own_header.shared_rounds = rounds;
       // The log first: a checkpoint needs its rounds there, a log without one is begun anew.
-      RunLog::create(directory.log(), first_line, kept.rounds);
+      begin_log(directory.log(), own_header, kept.rounds);
       write_checkpoint(directory.checkpoint(rounds),
                        {std::move(kept.state), {}, to_toml(recipe_), std::move(kept.slots)},
                        layout_);
@@ -189,11 +192,11 @@ std::vector<Json> SharedBurnIn::adopt(const RunDirectory& directory, const Json&
   return {};
 }
 
-void SharedBurnIn::keep(const ServerState& state, const Phase& phase, const fs::path& log) const {
+void SharedBurnIn::keep(const ServerState& state, const Phase& phase,
+                        std::span<const RoundRecord> rounds) const {
   if (state.phase != 0 || !can_share(state.round)) return;
   const auto slots = find_optimizer(phase.server_optimizer.name).slots(phase.server_optimizer);
   try {
-    const std::vector<Json> rounds = first_rounds(read_log(log), state.round, log);
     fs::create_directories(folder_);
     write_rounds(file(state.round, kRounds), rounds);
     write_checkpoint(file(state.round, kState),

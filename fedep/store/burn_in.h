@@ -2,10 +2,10 @@
 // FedAvg phase; whoever plays it first keeps the state, and the others begin there.
 //
 //   const SharedBurnIn burn_in("run/burn-in", recipe, origin, layout, tell);
-//   const std::vector<Json> rounds = burn_in.adopt(directory, header);  // now the directory's own
+//   const std::vector<RoundRecord> rounds = burn_in.adopt(directory, header);  // now the directory's own
 //   hooks.keep_after = {401};
-//   hooks.keep = [&](const ServerState& state, const Phase& phase) {
-//     burn_in.keep(state, phase, directory.log());
+//   hooks.keep = [&](const ServerState& state, const Phase& phase, std::span<const RoundRecord> rounds) {
+//     burn_in.keep(state, phase, rounds);
 //   };
 //   play_run(parts, initial, header, hooks, resume || !rounds.empty());
 //
@@ -18,6 +18,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,8 +27,8 @@
 #include "fedep/message/layout.h"
 #include "fedep/round/phase.h"
 #include "fedep/round/server_state.h"
+#include "fedep/store/history.h"
 #include "fedep/store/run_directory.h"
-#include "fedep/store/run_log.h"
 
 namespace fedep {
 
@@ -47,17 +48,18 @@ class SharedBurnIn {
   // Makes the latest state that is kept the latest checkpoint of `directory`, and its rounds, which
   // are returned, that run's log. Nothing if there is none, or if the run is there already.
   // A file that is damaged or that belongs to other rounds is passed over.
-  std::vector<Json> adopt(const RunDirectory& directory, const Json& header) const;
+  std::vector<RoundRecord> adopt(const RunDirectory& directory, const RunHeader& header) const;
 
-  // Keeps the state after a round of the first phase, with the rounds that `log` has. A folder that
+  // Keeps the state after a round of the first phase, with the run's rounds until then. A folder that
   // cannot be written is told of and otherwise harmless.
-  void keep(const ServerState& state, const Phase& phase, const std::filesystem::path& log) const;
+  void keep(const ServerState& state, const Phase& phase,
+            std::span<const RoundRecord> rounds) const;
 
  private:
   struct Kept {
     ServerState state;
     std::vector<std::string> slots;
-    std::vector<Json> rounds;
+    std::vector<RoundRecord> rounds;
   };
 
   bool can_share(std::int64_t rounds) const;

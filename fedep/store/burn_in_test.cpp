@@ -10,6 +10,7 @@
 #include "fedep/message/test_folder.h"
 #include "fedep/store/checkpoint.h"
 #include "fedep/store/durable_file.h"
+#include "fedep/store/log_lines.h"
 
 namespace fedep {
 namespace {
@@ -89,8 +90,17 @@ class SharedBurnInTest : public testing::Test {
   RunDirectory directory(const std::string& name, const Recipe& recipe) {
     return RunDirectory::create(folder_.path() / name, recipe);
   }
-  static Json line(std::int64_t round) {
-    return {{"kind", "round"}, {"round", round}, {"seconds", 0.1}, {"accuracy", 0.3 + 1e-17}};
+  static std::vector<RoundRecord> first(std::int64_t rounds) {
+    std::vector<RoundRecord> all;
+    for (std::int64_t round = 0; round < rounds; ++round) {
+      all.push_back(record_of(round, "fed_avg", {}, 0.1, {{"accuracy", 0.3 + 1e-17}}));
+    }
+    return all;
+  }
+  static std::vector<std::string> lines(std::span<const RoundRecord> rounds) {
+    std::vector<std::string> lines;
+    for (const RoundRecord& round : rounds) lines.push_back(line_of(round));
+    return lines;
   }
   // What three rounds of FedAvg could have left.
   ServerState state(std::int64_t round = 3) const {
@@ -103,11 +113,8 @@ class SharedBurnInTest : public testing::Test {
     return state;
   }
   void keep(const Recipe& recipe, std::int64_t rounds = 3) {
-    const fs::path log = folder_.path() / "log.jsonl";
-    RunLog written = RunLog::create(log, {{"kind", "run"}});
-    for (std::int64_t round = 0; round < rounds; ++round) written.write(line(round));
     const auto phases = plan_phases(recipe, [](std::string_view) { return Family::diagonal; });
-    burn_in(recipe).keep(state(rounds), phases[0], log);
+    burn_in(recipe).keep(state(rounds), phases[0], first(rounds));
   }
   std::vector<fs::path> files() const {
     std::vector<fs::path> files;
@@ -121,25 +128,24 @@ class SharedBurnInTest : public testing::Test {
   TemporaryFolder folder_;
   Layout layout_{{"weight", {3}}};
   std::vector<std::string> told_;
-  const Json header_{{"kind", "run"}, {"seed", 1}};
+  const RunHeader header_{.seed = 1};
 };
 
 TEST_F(SharedBurnInTest, ARowBeginsWithTheStateAndTheRoundsThatAnotherKept) {
   keep(row());
   const Recipe other = row({"row=\"two\"", "phase.1.clip=1.0"});
   const RunDirectory run = directory("two", other);
-  const std::vector<Json> rounds = burn_in(other).adopt(run, header_);
-  EXPECT_EQ(rounds, (std::vector<Json>{line(0), line(1), line(2)}));
+  const std::vector<RoundRecord> rounds = burn_in(other).adopt(run, header_);
+  EXPECT_EQ(lines(rounds), lines(first(3)));
   EXPECT_EQ(run.checkpoints(), std::vector<std::int64_t>{3});
   const Checkpoint checkpoint = read_checkpoint(run.checkpoint(3), layout_);
   EXPECT_EQ(checkpoint.state, state());
   EXPECT_EQ(checkpoint.recipe, to_toml(other));  // as if it had come this far by itself
   EXPECT_EQ(checkpoint.slots, std::vector<std::string>{"momentum"});
-  const std::vector<Json> log = read_log(run.log());
-  ASSERT_EQ(log.size(), 4u);
-  EXPECT_EQ(log[0].value("shared_rounds", 0), 3);
-  EXPECT_EQ(log[0].value("seed", 0), 1);
-  EXPECT_EQ(log[3], line(2));
+  const History history = read_history(run.log());
+  ASSERT_TRUE(history.header);
+  EXPECT_EQ(*history.header, (RunHeader{.seed = 1, .shared_rounds = 3}));
+  EXPECT_EQ(lines(history.rounds), lines(first(3)));
   ASSERT_EQ(told_.size(), 1u);
   EXPECT_NE(told_[0].find("the first 3 rounds are those of"), told_[0].npos);
 }
@@ -165,7 +171,7 @@ TEST_F(SharedBurnInTest, NothingIsTakenThatDependsOnSomethingElse) {
       burn_in(row(), "data 2\ndevice 2\n").adopt(directory("data", row()), header_).empty());
   // Also where its name says that it is the one.
   burn_in(seed).keep(state(), plan_phases(seed, [](auto) { return Family::diagonal; })[0],
-                     folder_.path() / "log.jsonl");
+                     first(3));
   const std::vector<fs::path> kept = files();
   ASSERT_EQ(kept.size(), 4u);
   fs::copy_file(kept[1], folder_.path() / "other");

@@ -8,6 +8,7 @@
 #include "fedep/message/check.h"
 #include "fedep/optim/optimizer.h"
 #include "fedep/store/checkpoint.h"
+#include "fedep/store/run_log.h"
 
 namespace fedep {
 namespace {
@@ -30,18 +31,6 @@ std::int64_t phase_of(const std::vector<Phase>& phases, std::int64_t round) {
   std::int64_t index = 0;
   while (round >= phases[std::size_t(index)].end_round()) ++index;
   return index;
-}
-
-// Whether a log has all of these rounds and its end, so that nothing is left to write.
-bool is_whole(const std::filesystem::path& log, std::int64_t rounds) {
-  const std::vector<Json> lines = read_log(log);
-  if (std::int64_t(lines.size()) != rounds + 2) return false;
-  for (std::int64_t i = 0; i < rounds; ++i) {
-    const Json& line = lines[std::size_t(i) + 1];
-    if (line.value("kind", "") != "round" || line.value("round", Json()) != i) return false;
-  }
-  return lines.front().value("kind", "") == "run" && lines.back().value("kind", "") == "end" &&
-         lines.back().value("rounds", Json()) == rounds;
 }
 
 // Writes checkpoints, prunes old ones, and brings a run back from the latest that it can go on from.
@@ -136,23 +125,30 @@ class Keeper {
 
 }  // namespace
 
-RunResult play_run(const RunParts& parts, HostVector<float> initial, const Json& header,
+RunResult play_run(const RunParts& parts, HostVector<float> initial, const RunHeader& header,
                    const RunHooks& hooks, bool resume) {
   check_same_size("play_run", "initial weights", size_of(parts.layout), initial.size());
   Keeper keeper(parts);
   RunResult result;
   result.state = initial_server_state(parts.recipe.server, std::move(initial));
   const std::int64_t rounds = parts.phases.back().end_round();
+  History& history = result.history;
+  history.header = header;
   std::optional<RunLog> log;
   if (parts.directory != nullptr) {
+    const std::filesystem::path file = parts.directory->log();
     std::optional<ServerState> saved;
     if (resume) saved = keeper.read();
-    if (saved) result.state = std::move(*saved);
+    if (saved) {
+      result.state = std::move(*saved);
+      history = read_history(file);
+    } else {
+      begin_log(file, header);
+    }
     // The log of a run that is over says when it ended, by its own time too: it is not touched.
-    if (!saved) {
-      log = RunLog::create(parts.directory->log(), header);
-    } else if (result.state.round < rounds || !is_whole(parts.directory->log(), rounds)) {
-      log = RunLog::reopen(parts.directory->log(), result.state.round);
+    if (result.state.round < rounds || !is_whole(history, rounds)) {
+      if (saved) history = cut_log(file, result.state.round);
+      log.emplace(file);
     }
   }
   ServerState& state = result.state;
@@ -182,13 +178,12 @@ RunResult play_run(const RunParts& parts, HostVector<float> initial, const Json&
     }
     report.seconds = seconds_since(round_start);
     ++result.played;
-    if (log) {
-      log->write(
-          round_line(report.round, report.phase, report.numbers, report.seconds, report.metrics));
-    }
+    history.rounds.push_back(
+        record_of(report.round, report.phase, report.numbers, report.seconds, report.metrics));
+    if (log) log->write(history.rounds.back());
     if (hooks.keep && std::ranges::count(hooks.keep_after, state.round) > 0) {
       parts.place.bring_home(state);
-      hooks.keep(state, phase);
+      hooks.keep(state, phase, history.rounds);
     }
     if (stop || due(parts.recipe.checkpoint.every, state.round, rounds) ||
         keeper.due_at_end_of(phase, state.round)) {
@@ -204,10 +199,8 @@ RunResult play_run(const RunParts& parts, HostVector<float> initial, const Json&
     }
   }
   parts.place.bring_home(state);
-  if (log) {
-    Json line{{"kind", "end"}, {"rounds", state.round}, {"seconds", seconds_since(start)}};
-    log->write(line);
-  }
+  if (!history.end) history.end = {.rounds = state.round, .seconds = seconds_since(start)};
+  if (log) log->write(*history.end);
   return result;
 }
 

@@ -8,7 +8,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <optional>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "fedep/config/recipe.h"
@@ -17,8 +18,8 @@
 #include "fedep/round/place.h"
 #include "fedep/round/population.h"
 #include "fedep/round/server_state.h"
+#include "fedep/store/history.h"
 #include "fedep/store/run_directory.h"
-#include "fedep/store/run_log.h"
 
 namespace fedep {
 
@@ -37,10 +38,10 @@ struct RoundReport {
 struct RunHooks {
   std::function<void(const RoundReport&)> watch;  // may be empty
   std::function<bool()> stop_requested;           // asked between rounds; may be empty
-  // After so many rounds `keep` gets the state, brought home, and the phase it belongs to; the
-  // round is in the log by then.
+  // After so many rounds `keep` gets the state, brought home, the phase it belongs to, and all
+  // rounds until then.
   std::vector<std::int64_t> keep_after = {};
-  std::function<void(const ServerState&, const Phase&)> keep = {};
+  std::function<void(const ServerState&, const Phase&, std::span<const RoundRecord>)> keep = {};
 };
 
 // Everything the rounds need; what is referred to must outlive the run.
@@ -60,10 +61,11 @@ struct RunResult {
   RunEnd end = RunEnd::done;
   ServerState state;
   Metrics metrics;                // of the last evaluation
+  History history;                // of the whole run, also of starts before this one
   std::int64_t played = 0;        // rounds of this start; 0 if the run was over already
   std::int64_t goes_on_from = 0;  // if interrupted: the round that `resume` begins with
 };
-RunResult play_run(const RunParts& parts, HostVector<float> initial, const Json& header,
+RunResult play_run(const RunParts& parts, HostVector<float> initial, const RunHeader& header,
                    const RunHooks& hooks, bool resume);
 
 }  // namespace fedep

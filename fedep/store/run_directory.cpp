@@ -11,7 +11,7 @@
 #include "fedep/config/write_recipe.h"
 #include "fedep/message/check.h"
 #include "fedep/store/durable_file.h"
-#include "fedep/store/run_log.h"
+#include "fedep/store/history.h"
 
 namespace fedep {
 namespace {
@@ -76,9 +76,8 @@ std::string first_difference(const Recipe& there, Recipe now) {
 // Whether the log says that all of these rounds were played.
 bool is_over(const std::filesystem::path& log, std::int64_t rounds) {
   if (!std::filesystem::exists(log)) return false;
-  const std::vector<Json> lines = read_log(log);
-  return !lines.empty() && lines.back().value("kind", "") == "end" &&
-         lines.back().value("rounds", std::int64_t{-1}) == rounds;
+  const History history = read_history(log);
+  return history.end && history.end->rounds == rounds;
 }
 
 std::filesystem::path recipe_path(const std::filesystem::path& run) { return run / "recipe.toml"; }

@@ -14,8 +14,8 @@
 #include <string>
 #include <string_view>
 
+#include "fedep/metric/metrics.h"
 #include "fedep/store/durable_file.h"
-#include "fedep/store/run_log.h"
 
 namespace fedep {
 

@@ -121,7 +121,7 @@ class World {
     model_->initialise(1, initial.span());
     const RunResult result =
         play_run({recipe_, phases_, population_, model_->layout(), place, directory}, initial,
-                 Json{{"kind", "run"}}, hooks, resume);
+                 RunHeader{}, hooks, resume);
     EXPECT_EQ(result.end, stop_after > 0 ? RunEnd::interrupted : RunEnd::done);
     Ended ended{result.state, {}, result.metrics};
     for (std::size_t k = 0; k < population_.size(); ++k) {

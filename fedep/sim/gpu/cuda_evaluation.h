@@ -16,10 +16,10 @@
 #include "fedep/cuda/round/score_kernels.h"
 #include "fedep/data/dataset.h"
 #include "fedep/metric/calibration.h"
+#include "fedep/metric/metrics.h"
 #include "fedep/round/server_state.h"
 #include "fedep/sim/evaluation.h"
 #include "fedep/sim/task.h"
-#include "fedep/store/run_log.h"
 
 namespace fedep {
 

@@ -1,0 +1,94 @@
+// A run's history, which its log.jsonl holds: how it began, its rounds, how it ended. One JSON
+// object a line: first {"kind":"run",…}, then {"kind":"round",…} for every round, last
+// {"kind":"end",…}. Whoever wants to know what happened in a run reads it here:
+//
+//   const History history = read_history(run / "log.jsonl");
+//   for (const RoundRecord& round : history.rounds) score_of(round, "accuracy");
+//
+// store/run_log.h writes it. What does not exist is NaN here and null in the file. Fields that are
+// not known are passed over, and so is a known one that holds something else than it should: logs
+// of other versions, and logs that somebody wrote by hand, are read as far as they go.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fedep/metric/metrics.h"
+#include "fedep/round/play_round.h"
+
+namespace fedep {
+
+struct RunHeader {
+  std::string recipe = {};  // with every default written out, as TOML
+  std::uint64_t seed = 0;
+  std::int64_t clients = 0;  // 0: not said
+  std::string data = {};     // its fingerprint; empty: not said
+  std::string version = {};
+  std::string machine = {};
+  std::string device = {};
+  std::string remark = {};         // empty: none
+  std::int64_t shared_rounds = 0;  // the first so many were played by another run (burn_in.h)
+
+  bool operator==(const RunHeader&) const = default;
+};
+
+struct RoundRecord {
+  std::int64_t round = -1;  // its index, from 0; -1: not said
+  std::string phase = {};
+  std::int64_t clients = 0;  // asked
+  std::int64_t dropped = 0;
+  std::int64_t outside_grid = 0;
+  std::int64_t diverged = 0;
+  std::int64_t skipped = 0;
+  std::int64_t clipped = 0;
+  std::int64_t guarded = 0;
+  double step_scale = 1;
+  std::int64_t client_steps = 0;
+  std::int64_t bytes_up = 0;
+  std::int64_t bytes_down = 0;
+  double seconds = 0;
+  double train_loss = std::numeric_limits<double>::quiet_NaN();  // mean over the clients' steps
+  Metrics scores = {};  // empty in rounds that were not evaluated
+};
+
+struct RunEndRecord {
+  std::int64_t rounds = -1;  // -1: not said
+  double seconds = 0;        // of the last start
+
+  bool operator==(const RunEndRecord&) const = default;
+};
+
+struct History {
+  std::optional<RunHeader> header = {};
+  std::vector<RoundRecord> rounds = {};
+  std::optional<RunEndRecord> end = {};  // only where it is the last line
+};
+
+// Infinity does not exist either.
+RoundRecord record_of(std::int64_t round, std::string_view phase, const RoundNumbers& numbers,
+                      double seconds, Metrics scores);
+
+// A score by its name, or "train_loss"; NaN if the round has none.
+double score_of(const RoundRecord& round, std::string_view name);
+
+// Whether these are rounds 0, 1, …, `rounds` - 1 and nothing else, between a header and the end.
+bool is_whole(const History& history, std::int64_t rounds);
+
+// Throws InputError naming the line that is no JSON object with a kind. A last line without its
+// newline is what a crash leaves behind, and is ignored.
+History read_history(const std::filesystem::path& log);
+
+// Of a run that still goes on, or whose log is damaged: the lines until the first that is not the
+// next one, and a sentence on that line; it is empty if all is well.
+struct HistorySoFar {
+  History history;
+  std::string fault;
+};
+HistorySoFar read_history_so_far(const std::filesystem::path& log);
+
+}  // namespace fedep
