@@ -245,7 +245,10 @@ PredictedRows predict_file(const fs::path& run_or_checkpoint, const fs::path& fi
   if (posterior) {
     rows.samples = samples;
     predictive.marginal(
-        {.seed = saved.recipe.seed, .round = saved.state.round, .samples = samples},
+        {.seed = saved.recipe.seed,
+         .round = saved.state.round,
+         .samples = samples,
+         .entropy = true},
         in.batches.size(), [&](std::size_t i) -> const Batch& { return in.batches[i]; },
         [&](std::size_t, const Predictions& p) { append(p, *model, samples > 1, rows); });
     if (samples == 1) {

@@ -4,11 +4,12 @@
 #include <map>
 #include <numeric>
 
+#include "fedep/algorithm/algorithm.h"
 #include "fedep/data/append_batch.h"
-#include "fedep/metric/probability.h"
 #include "fedep/random/stream.h"
 
 namespace fedep {
+
 std::vector<std::size_t> subsample(const Subsample& which, std::size_t all) {
   if (which.examples == 0 || which.examples >= all) {
     std::vector<std::size_t> everyone(all);
@@ -18,6 +19,14 @@ std::vector<std::size_t> subsample(const Subsample& which, std::size_t all) {
   Stream stream(
       {.seed = which.seed, .purpose = Purpose::evaluation, .round = std::uint32_t(which.round)});
   return sample_without_replacement(stream, all, which.examples);
+}
+
+bool is_marginal_due(const Recipe& recipe, const ServerState& state, bool last) {
+  const EvaluateSettings& settings = recipe.evaluate;
+  if (settings.samples <= 0 || state.phase < 0) return false;
+  const auto& phase = recipe.phases[std::size_t(state.phase)];
+  if (find_algorithm(phase.algorithm).point_estimate) return false;
+  return last || (settings.marginal_every > 0 && state.round % settings.marginal_every == 0);
 }
 
 Evaluation::Evaluation(const Dataset& data, std::unique_ptr<Model> model,
@@ -38,27 +47,10 @@ const Batch& Evaluation::batch(std::size_t chunk) {
   return scratch_;
 }
 
-Evaluation::Predictions Evaluation::predict(const std::vector<HostVector<float>>& thetas,
-                                            const Batch& examples) {
-  const std::size_t outputs = model_->outputs();
-  logits_.resize(examples.size * outputs);
-  const bool spreads = model_->target() == TargetKind::real;
-  ProbabilityMean average(logits_.size()), squares(spreads ? logits_.size() : 0);
-  for (const HostVector<float>& theta : thetas) {
-    model_->logits(theta.span(), examples, {}, logits_);
-    std::vector<double> predictions = predictions_of(model_->target(), logits_, outputs);
-    if (thetas.size() == 1) return {std::move(predictions), {}};
-    average.add(predictions);
-    if (!spreads) continue;
-    for (double& x : predictions) x *= x;
-    squares.add(predictions);
-  }
-  Predictions out{average.value(), {}};
-  if (spreads) out.spread = squares.value();
-  for (std::size_t i = 0; i < out.spread.size(); ++i) {
-    out.spread[i] = variance_of_draws(out.mean[i], out.spread[i], thetas.size());
-  }
-  return out;
+std::vector<double> Evaluation::predict(const HostVector<float>& theta, const Batch& examples) {
+  logits_.resize(examples.size * model_->outputs());
+  model_->logits(theta.span(), examples, {}, logits_);
+  return predictions_of(model_->target(), logits_, model_->outputs());
 }
 
 Batch Evaluation::gather(std::span<const std::size_t> examples) {
@@ -75,43 +67,49 @@ Batch Evaluation::gather(std::span<const std::size_t> examples) {
   return out;
 }
 
-Metrics Evaluation::average_over(const std::vector<HostVector<float>>& thetas,
-                                 const Subsample& which) {
-  const auto scores = make_scores(model_->likelihood(), model_->outputs());
-  const auto score = [&](const Batch& examples) {
-    const Predictions predictions = predict(thetas, examples);
-    scores->add(predictions.mean, predictions.spread, examples);
-  };
-  if (which.examples > 0 && which.examples < data_.test_size()) {
-    const std::vector<std::size_t> chosen = subsample(which, data_.test_size());
-    for (std::size_t begin = 0; begin < chosen.size(); begin += chunk_) {
-      score(gather(std::span(chosen).subspan(begin, std::min(chunk_, chosen.size() - begin))));
-    }
-  } else {
-    const std::size_t chunks = (data_.test_size() + chunk_ - 1) / chunk_;
-    for (std::size_t chunk = 0; chunk < chunks; ++chunk) score(batch(chunk));
+Evaluation::Batches Evaluation::chosen(const Subsample& which) {
+  const auto batches_of = [&](std::size_t examples) { return (examples + chunk_ - 1) / chunk_; };
+  if (which.examples == 0 || which.examples >= data_.test_size()) {
+    return {batches_of(data_.test_size()),
+            [this](std::size_t i) -> const Batch& { return batch(i); }};
   }
-  reliability_ = scores->reliability();
-  return scores->metrics();
+  return {batches_of(which.examples),
+          [this, all = subsample(which, data_.test_size())](std::size_t i) -> const Batch& {
+            const std::size_t begin = i * chunk_;
+            scratch_ = gather(std::span(all).subspan(begin, std::min(chunk_, all.size() - begin)));
+            return scratch_;
+          }};
+}
+
+std::unique_ptr<Scores> Evaluation::no_scores() const {
+  return make_scores(model_->likelihood(), model_->outputs());
+}
+
+Metrics Evaluation::metrics_of(const Scores& scores) {
+  reliability_ = scores.reliability();
+  return scores.metrics();
 }
 
 Metrics Evaluation::at(const HostVector<float>& theta, const Subsample& which) {
-  return average_over({theta}, which);
+  const auto scores = no_scores();
+  const Batches batches = chosen(which);
+  for (std::size_t i = 0; i < batches.count; ++i) {
+    const Batch& examples = batches.at(i);
+    scores->add(predict(theta, examples), {}, examples);
+  }
+  return metrics_of(*scores);
 }
 
 Metrics Evaluation::marginal(const Message& q, const MarginalDraws& draws) {
-  std::vector<HostVector<float>> thetas;
-  for (int draw = 0; draw < draws.samples; ++draw) {
-    HostVector<float> noise(q.size());
-    fill_normal({.seed = draws.seed,
-                 .purpose = Purpose::posterior,
-                 .round = std::uint32_t(draws.round),
-                 .step = std::uint32_t(draw)},
-                noise.span());
-    thetas.push_back(sample(q, noise));
-  }
-  Metrics metrics =
-      average_over(thetas, {.seed = draws.seed, .round = draws.round, .examples = draws.examples});
+  const auto scores = no_scores();
+  const Batches batches =
+      chosen({.seed = draws.seed, .round = draws.round, .examples = draws.examples});
+  average_over_draws(*model_, q,
+                     {.seed = draws.seed, .round = draws.round, .samples = draws.samples},
+                     batches.count, batches.at, [&](std::size_t i, const Predictions& predictions) {
+                       scores->add(predictions.mean, predictions.spread, batches.at(i));
+                     });
+  Metrics metrics = metrics_of(*scores);
   for (auto& [name, value] : metrics) name += "_marginal";
   return metrics;
 }
@@ -122,13 +120,13 @@ std::vector<ClientMetrics> Evaluation::per_client(const HostVector<float>& theta
   const std::size_t chunks = (data_.test_size() + chunk_ - 1) / chunk_;
   for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
     const Batch& examples = batch(chunk);
-    const std::vector<double> predictions = predict({theta}, examples).mean;
+    const std::vector<double> predictions = predict(theta, examples);
     for (std::size_t begin = 0; begin < examples.size;) {
       const std::size_t client = data_.test_client(chunk * chunk_ + begin);
       std::size_t end = begin + 1;
       while (end < examples.size && data_.test_client(chunk * chunk_ + end) == client) ++end;
       auto& scores = by_client[client];
-      if (!scores) scores = make_scores(model_->likelihood(), model_->outputs());
+      if (!scores) scores = no_scores();
       const std::size_t outputs = model_->outputs();
       scores->add(std::span(predictions).subspan(begin * outputs, (end - begin) * outputs), {},
                   rows_of(examples, begin, end, features));

@@ -12,10 +12,13 @@
 #include <string>
 #include <vector>
 
+#include "fedep/config/recipe.h"
 #include "fedep/data/dataset.h"
 #include "fedep/message/gaussian.h"
 #include "fedep/metric/metrics.h"
 #include "fedep/model/model.h"
+#include "fedep/round/server_state.h"
+#include "fedep/sim/predictive.h"
 #include "fedep/sim/scores.h"
 
 namespace fedep {
@@ -43,6 +46,11 @@ struct ClientMetrics {
   Metrics metrics;
 };
 
+// Whether the scores after a round are averaged over draws too: every evaluate.marginal_every rounds
+// and after the last one, where the recipe asks for draws and the phase infers a posterior. (And only
+// a proper q has draws.)
+bool is_marginal_due(const Recipe& recipe, const ServerState& state, bool last);
+
 // How test examples pass through memory.
 struct EvaluationMemory {
   std::size_t chunk = 500;                         // examples predicted at a time
@@ -64,14 +72,17 @@ class Evaluation {
   const std::vector<ReliabilityBin>& reliability() const { return reliability_; }
 
  private:
-  Metrics average_over(const std::vector<HostVector<float>>& thetas, const Subsample& which);
-  struct Predictions {
-    std::vector<double> mean;    // over the draws of the weights
-    std::vector<double> spread;  // their variance; empty for one draw, and for probabilities
+  // Held-out examples, batch by batch. What at() gives is there until it is asked for the next.
+  struct Batches {
+    std::size_t count = 0;
+    BatchAt at;
   };
-  Predictions predict(const std::vector<HostVector<float>>& thetas, const Batch& batch);
+  Batches chosen(const Subsample& which);
   const Batch& batch(std::size_t chunk);
   Batch gather(std::span<const std::size_t> examples);
+  std::vector<double> predict(const HostVector<float>& theta, const Batch& batch);
+  std::unique_ptr<Scores> no_scores() const;
+  Metrics metrics_of(const Scores& scores);
 
   const Dataset& data_;
   std::unique_ptr<Model> model_;

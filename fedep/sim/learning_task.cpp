@@ -65,12 +65,7 @@ class LearningTask final : public Task {
         .seed = recipe_.seed, .round = state.round, .examples = std::size_t(settings.examples)};
     Metrics metrics = evaluation_.at(point_estimate(state), which);
     reliability_ = {.point = evaluation_.reliability(), .marginal = {}};
-    const bool due =
-        last || (settings.marginal_every > 0 && state.round % settings.marginal_every == 0);
-    const bool posterior =
-        state.phase >= 0 &&
-        !find_algorithm(recipe_.phases[std::size_t(state.phase)].algorithm).point_estimate;
-    if (settings.samples > 0 && due && posterior && is_proper(state.global)) {
+    if (is_marginal_due(recipe_, state, last) && is_proper(state.global)) {
       const Metrics marginal = evaluation_.marginal(state.global, {.seed = recipe_.seed,
                                                                    .round = state.round,
                                                                    .samples = settings.samples,

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "fedep/message/check.h"
+#include "fedep/metric/probability.h"
 #include "fedep/random/stream.h"
 #include "fedep/sim/scores.h"
 
@@ -21,39 +22,70 @@ double binary_entropy(double p) {
   return term(p) + term(1 - p);
 }
 
-// Running sums over draws for one batch.
-struct Sums {
-  std::size_t draws = 0;
-  std::vector<double> mean, squares, entropy;
+// Over the draws so far, for one batch.
+class Average {
+ public:
+  explicit Average(bool with_entropy) : with_entropy_(with_entropy) {}
 
-  void add(const Likelihood& likelihood, std::size_t outputs,
-           const std::vector<double>& predictions) {
-    const std::size_t n = predictions.size() / outputs;
-    if (draws++ == 0) {
-      mean.assign(predictions.size(), 0.0);
-      entropy.assign(n, 0.0);
-      if (likelihood.target == TargetKind::real) squares.assign(predictions.size(), 0.0);
+  void add(const Model& model, std::vector<double> predictions) {
+    const std::size_t outputs = model.outputs(), examples = predictions.size() / outputs;
+    const bool spreads = model.target() == TargetKind::real;
+    if (mean_.draws() == 0) {
+      mean_ = ProbabilityMean(predictions.size());
+      squares_ = ProbabilityMean(spreads ? predictions.size() : 0);
+      entropy_ = ProbabilityMean(with_entropy_ ? examples : 0);
     }
-    for (std::size_t i = 0; i < predictions.size(); ++i) mean[i] += predictions[i];
-    for (std::size_t i = 0; i < squares.size(); ++i) squares[i] += predictions[i] * predictions[i];
-    for (std::size_t i = 0; i < n; ++i) {
-      const auto prediction = std::span(predictions).subspan(i * outputs, outputs);
-      entropy[i] += predictive_entropy(likelihood.target, prediction, likelihood.variance());
-    }
+    mean_.add(predictions);
+    if (with_entropy_) entropy_.add(entropies(model, predictions));
+    if (!spreads) return;
+    for (double& x : predictions) x *= x;
+    squares_.add(predictions);
   }
 
-  Predictions average() && {
-    const double count = double(draws);
-    for (std::vector<double>* sums : {&mean, &squares, &entropy}) {
-      for (double& x : *sums) x /= count;
+  Predictions value() const {
+    Predictions out{.mean = mean_.value(), .spread = {}, .entropy = entropy_.value()};
+    if (mean_.draws() < 2) return out;  // one draw has no spread
+    out.spread = squares_.value();
+    for (std::size_t i = 0; i < out.spread.size(); ++i) {
+      out.spread[i] = variance_of_draws(out.mean[i], out.spread[i], std::size_t(mean_.draws()));
     }
-    if (draws < 2) squares.clear();  // one draw has no spread
-    for (std::size_t i = 0; i < squares.size(); ++i) {
-      squares[i] = variance_of_draws(mean[i], squares[i], draws);
-    }
-    return {std::move(mean), std::move(squares), std::move(entropy)};
+    return out;
   }
+
+ private:
+  static std::vector<double> entropies(const Model& model, std::span<const double> predictions) {
+    const Likelihood likelihood = model.likelihood();
+    std::vector<double> out;
+    for (std::size_t begin = 0; begin < predictions.size(); begin += model.outputs()) {
+      out.push_back(predictive_entropy(
+          likelihood.target, predictions.subspan(begin, model.outputs()), likelihood.variance()));
+    }
+    return out;
+  }
+
+  bool with_entropy_;
+  ProbabilityMean mean_{0}, squares_{0}, entropy_{0};
 };
+
+std::vector<double> predict(Model& model, std::span<const float> theta, const Batch& batch) {
+  std::vector<float> logits(batch.size * model.outputs());
+  model.logits(theta, batch, {}, logits);
+  return predictions_of(model.target(), logits, model.outputs());
+}
+
+HostVector<float> draw(const Model& model, const Message& q, const DrawSettings& draws, int index) {
+  HostVector<float> noise(q.size());
+  fill_normal({.seed = draws.seed,
+               .purpose = Purpose::posterior,
+               .round = std::uint32_t(draws.round),
+               .step = std::uint32_t(index)},
+              noise.span());
+  if (draws.last_layer) {
+    const Range range = last_layer(model.layout(), model.outputs());
+    std::fill_n(noise.span().begin(), range.begin, 0.0f);
+  }
+  return sample(q, noise);
+}
 
 }  // namespace
 
@@ -99,50 +131,34 @@ Predictive::Predictive(Model& model, const ServerState& state)
 }
 
 Predictions Predictive::point(const Batch& batch) {
-  Sums sums;
-  sums.add(model_.likelihood(), model_.outputs(), predict(point_.span(), batch));
-  return std::move(sums).average();
+  Average one(true);
+  one.add(model_, predict(model_, point_.span(), batch));
+  return one.value();
 }
 
 void Predictive::marginal(const DrawSettings& draws, std::size_t batches, const BatchAt& batch_at,
-                          const Use& use) {
+                          const UsePredictions& use) {
   check_proper("marginal prediction", "posterior", state_.global);
+  average_over_draws(model_, state_.global, draws, batches, batch_at, use);
+}
+
+void average_over_draws(Model& model, const Message& q, const DrawSettings& draws,
+                        std::size_t batches, const BatchAt& batch_at, const UsePredictions& use) {
   for (std::size_t begin = 0; begin < batches;) {
     std::size_t end = begin;
     for (std::size_t numbers = 0; end < batches && numbers < kBlockNumbers; ++end) {
-      numbers += batch_at(end).size * model_.outputs();
+      numbers += batch_at(end).size * model.outputs();
     }
-    std::vector<Sums> sums(end - begin);
+    std::vector<Average> averages(end - begin, Average(draws.entropy));
     for (int index = 0; index < draws.samples; ++index) {
-      const HostVector<float> theta = draw(draws, index);
+      const HostVector<float> theta = draw(model, q, draws, index);
       for (std::size_t i = begin; i < end; ++i) {
-        sums[i - begin].add(model_.likelihood(), model_.outputs(),
-                            predict(theta.span(), batch_at(i)));
+        averages[i - begin].add(model, predict(model, theta.span(), batch_at(i)));
       }
     }
-    for (std::size_t i = begin; i < end; ++i) use(i, std::move(sums[i - begin]).average());
+    for (std::size_t i = begin; i < end; ++i) use(i, averages[i - begin].value());
     begin = end;
   }
-}
-
-std::vector<double> Predictive::predict(std::span<const float> theta, const Batch& batch) {
-  logits_.resize(batch.size * model_.outputs());
-  model_.logits(theta, batch, {}, logits_);
-  return predictions_of(model_.target(), logits_, model_.outputs());
-}
-
-HostVector<float> Predictive::draw(const DrawSettings& draws, int index) const {
-  HostVector<float> noise(state_.global.size());
-  fill_normal({.seed = draws.seed,
-               .purpose = Purpose::posterior,
-               .round = std::uint32_t(draws.round),
-               .step = std::uint32_t(index)},
-              noise.span());
-  if (draws.last_layer) {
-    const Range range = last_layer(model_.layout(), model_.outputs());
-    std::fill_n(noise.span().begin(), range.begin, 0.0f);
-  }
-  return sample(state_.global, noise);
 }
 
 }  // namespace fedep

@@ -25,6 +25,7 @@ struct DrawSettings {
   std::int64_t round = 0;
   int samples = 10;
   bool last_layer = false;  // only these weights are drawn, all others stay at their mean
+  bool entropy = false;     // Predictions::entropy too, at a logarithm for every number
 
   bool operator==(const DrawSettings&) const = default;
 };
@@ -33,7 +34,8 @@ struct Predictions {
   std::vector<double> mean = {};  // [examples, outputs]: probabilities, or real outputs
   // Of real outputs: their variance over draws, unbiased; empty for one draw and for probabilities.
   std::vector<double> spread = {};
-  std::vector<double> entropy = {};  // [examples]: mean over draws of a draw's entropy, in nats
+  // [examples]: mean over draws of a draw's entropy, in nats. Empty where nobody asked for it.
+  std::vector<double> entropy = {};
 };
 
 // Coordinates of the layer that makes the outputs: the last tensor and, if one of the two is its
@@ -44,29 +46,30 @@ Range last_layer(const Layout& layout, std::size_t outputs);
 // normal with this variance.
 double predictive_entropy(TargetKind target, std::span<const double> mean, double variance = 1);
 
+using BatchAt = std::function<const Batch&(std::size_t batch)>;
+using UsePredictions = std::function<void(std::size_t batch, const Predictions& predictions)>;
+
+// Predictions averaged over draws from q, which must be proper; `use` gets the batches in order.
+// Batches are asked for once per draw.
+void average_over_draws(Model& model, const Message& q, const DrawSettings& draws,
+                        std::size_t batches, const BatchAt& batch_at, const UsePredictions& use);
+
+// Of a state that a run left.
 class Predictive {
  public:
   // What is referred to must outlive this.
   Predictive(Model& model, const ServerState& state);
 
-  // At the point estimate.
+  // At the point estimate, with its entropy.
   Predictions point(const Batch& batch);
-
-  using BatchAt = std::function<const Batch&(std::size_t batch)>;
-  using Use = std::function<void(std::size_t batch, const Predictions& predictions)>;
-  // Averages over draws from q, which must be proper; `use` gets the batches in order. Batches are
-  // asked for once per draw.
+  // average_over_draws() of the state's q. Throws InputError if that is improper.
   void marginal(const DrawSettings& draws, std::size_t batches, const BatchAt& batch_at,
-                const Use& use);
+                const UsePredictions& use);
 
  private:
-  std::vector<double> predict(std::span<const float> theta, const Batch& batch);
-  HostVector<float> draw(const DrawSettings& draws, int index) const;
-
   Model& model_;
   const ServerState& state_;
   HostVector<float> point_;
-  std::vector<float> logits_;
 };
 
 }  // namespace fedep

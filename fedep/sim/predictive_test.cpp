@@ -90,7 +90,7 @@ TEST(Predictive, OfALogisticModelIsTheIntegralOverItsNormalLogit) {
   const ServerState state = some_state(model->size());
   const Batch batch = some_rows(25);
   const int samples = 40000;
-  const Predictions p = marginal(*model, state, batch, {.samples = samples}).at(0);
+  const Predictions p = marginal(*model, state, batch, {.samples = samples, .entropy = true}).at(0);
   for (std::size_t i = 0; i < batch.size; ++i) {
     const Normal z = logit_of(state, batch, i);
     const double exact = expectation(z, logistic);
@@ -117,7 +117,7 @@ TEST(Predictive, OfALinearModelHasTheSpreadOfItsWeightsAndTheEntropyOfItsNoise) 
   const ServerState state = some_state(model->size());
   const Batch batch = some_rows(10);
   const int samples = 40000;
-  const Predictions p = marginal(*model, state, batch, {.samples = samples}).at(0);
+  const Predictions p = marginal(*model, state, batch, {.samples = samples, .entropy = true}).at(0);
   for (std::size_t i = 0; i < batch.size; ++i) {
     const Normal z = logit_of(state, batch, i);
     EXPECT_NEAR(p.mean[i], z.mean, 4 * std::sqrt(z.variance / samples));

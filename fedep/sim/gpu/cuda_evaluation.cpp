@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "fedep/algorithm/algorithm.h"
 #include "fedep/cuda/device/device_data.h"
 #include "fedep/cuda/device/parallel_for.h"
 #include "fedep/cuda/round/fisher_kernels.h"
@@ -145,12 +144,7 @@ Metrics CudaEvaluation::evaluate(const ServerState& state, const DeviceMessage& 
       .seed = recipe_.seed, .round = state.round, .examples = std::size_t(settings.examples)};
   Metrics metrics = at(point, which);
   reliability_ = {.point = bins_, .marginal = {}};
-  const bool due =
-      last || (settings.marginal_every > 0 && state.round % settings.marginal_every == 0);
-  const bool posterior =
-      state.phase >= 0 &&
-      !find_algorithm(recipe_.phases[std::size_t(state.phase)].algorithm).point_estimate;
-  if (settings.samples > 0 && due && posterior && is_proper(global)) {
+  if (is_marginal_due(recipe_, state, last) && is_proper(global)) {
     const Metrics drawn = marginal(global, {.seed = recipe_.seed,
                                             .round = state.round,
                                             .samples = settings.samples,
