@@ -27,8 +27,7 @@
 #include "app/version.h"
 #include "fedep/message/error.h"
 #include "fedep/message/nearest.h"
-#include "fedep/model/blas.h"
-#include "fedep/sim/chain/large_blocks.h"
+#include "fedep/sim/process.h"
 
 namespace {
 
@@ -73,10 +72,7 @@ void flush_results() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // One core per client: BLAS must not start threads of its own, and must know the CPU it runs on.
-  fedep::choose_blas_kernel();
-  fedep::use_one_blas_thread();
-  fedep::reuse_large_blocks();
+  fedep::prepare_process();
   CLI::App app("Federated learning as Bayesian inference, by expectation propagation.", "fedep");
   app.set_version_flag("--version", fmt::format("fedep {} ({}; {})", fedep::version_text(),
                                                 fedep::build_text(), fedep::machine_text()));

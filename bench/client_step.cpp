@@ -25,7 +25,7 @@
 #include "bench/stopwatch.h"
 #include "bench/timed_client.h"
 #include "fedep/model/blas.h"
-#include "fedep/sim/chain/large_blocks.h"
+#include "fedep/sim/process.h"
 
 namespace fedep {
 namespace {
@@ -206,8 +206,7 @@ int main(int argc, char** argv) {
     setenv("OMP_NUM_THREADS", "1", 1);
     execv("/proc/self/exe", argv);
   }
-  use_one_blas_thread();
-  reuse_large_blocks();  // as the program does
+  prepare_process();  // as the program does
   const auto asked = [&](const std::string& name) {
     return argc == 1 || std::find(argv + 1, argv + argc, name) != argv + argc;
   };

@@ -13,6 +13,7 @@
 #include "fedep/random/stream.h"
 #include "fedep/round/play_round.h"
 #include "fedep/sim/chain/local_learning.h"
+#include "fedep/sim/process.h"
 #include "fedep/sim/serial.h"
 
 using namespace fedep;
@@ -34,6 +35,7 @@ std::string made_up_records() {
 }
 
 int main() {
+  prepare_process();  // BLAS and memory, as the simulator wants them
   const Recipe recipe = parse_recipe(R"(
 [data]
 name = "hospitals"

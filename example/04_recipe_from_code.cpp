@@ -4,12 +4,14 @@
 
 #include "fedep/config/resolve.h"
 #include "fedep/sim/places.h"
+#include "fedep/sim/process.h"
 #include "fedep/sim/task.h"
 #include "fedep/store/run.h"
 
 using namespace fedep;
 
 int main() {
+  prepare_process();  // BLAS and memory, as the simulator wants them
   Recipe plan;
   plan.data = {.name = "synthetic", .clients = 10, .examples = 100};
   plan.client = {.epochs = 3, .batch = 10, .optimizer = {.lr = 0.02, .momentum = 0.9}};

@@ -15,6 +15,7 @@
 #include "fedep/round/play_round.h"
 #include "fedep/sim/chain/local_learning.h"
 #include "fedep/sim/evaluation.h"
+#include "fedep/sim/process.h"
 #include "fedep/sim/serial.h"
 
 using namespace fedep;
@@ -120,6 +121,7 @@ double accuracy_of(const Dataset& data, const Recipe& recipe, const MakeModel& m
 }
 
 int main() {
+  prepare_process();  // BLAS and memory, as the simulator wants them
   const Recipe recipe = parse_recipe(R"(
 seed = 2
 [data]

@@ -12,7 +12,6 @@
 #include "fedep/metric/classification.h"
 #include "fedep/metric/probability.h"
 #include "fedep/metric/ranking.h"
-#include "fedep/model/blas.h"
 #include "fedep/model/registry.h"
 #include "fedep/round/executor_place.h"
 #include "fedep/sim/chain/local_learning.h"
@@ -51,8 +50,6 @@ class OnlyClient final : public Dataset {
 }  // namespace
 
 ServerState play_recipe(const Recipe& given, const Dataset& data) {
-  use_one_blas_thread();
-  choose_blas_kernel();
   Recipe recipe = given;
   recipe.server.clients_per_round =
       std::min(recipe.server.clients_per_round, int(data.clients().size()));

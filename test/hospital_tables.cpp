@@ -18,6 +18,7 @@
 #include "fedep/data/registry.h"
 #include "fedep/message/error.h"
 #include "fedep/model/registry.h"
+#include "fedep/sim/process.h"
 #include "test/hospital_study.h"
 
 namespace fedep {
@@ -137,6 +138,7 @@ int print_tables(const std::string& name, const std::vector<std::string>& overri
 }  // namespace fedep
 
 int main(int argc, char** argv) {
+  fedep::prepare_process();
   const char* const folder = std::getenv("FEDEP_DATA");
   const std::string name = argc > 1 ? argv[1] : "";
   if (folder == nullptr || (name != "heart_disease" && name != "eicu")) {

@@ -12,6 +12,7 @@
 #include "fedep/data/registry.h"
 #include "fedep/data/test_files.h"
 #include "fedep/model/registry.h"
+#include "fedep/sim/test_process.h"
 #include "test/hospital_study.h"
 #include "test/pooled_posterior.h"
 

@@ -11,6 +11,7 @@
 #include "fedep/config/read_recipe.h"
 #include "fedep/data/test_files.h"
 #include "fedep/message/error.h"
+#include "fedep/sim/test_process.h"
 #include "fedep/store/durable_file.h"
 
 namespace fedep {

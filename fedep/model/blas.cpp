@@ -55,6 +55,8 @@ void multiply(const MatrixView& a, const MatrixView& b, float* c, std::size_t c_
 
 void use_one_blas_thread() { openblas_set_num_threads(1); }
 
+int blas_threads() { return openblas_get_num_threads(); }
+
 std::string blas_kernel() { return openblas_get_corename(); }
 
 // OpenBLAS picks its kernels in a constructor, before any of our code runs. It can be told to pick

@@ -4,8 +4,8 @@
 //   multiply(transposed(matrix(x, n, f)), matrix(delta, n, o), gradient, o, 1);  // gradient += xᵀ delta
 //
 // OpenBLAS 0.3.21 does not know CPUs younger than itself and gives some of them kernels from 2004,
-// a third of the speed. choose_blas_kernel() corrects that; a program calls it before its first
-// thread.
+// a third of the speed. choose_blas_kernel() corrects that. Programs do not call these two one by
+// one, but prepare_process() (sim/process.h).
 #pragma once
 
 #include <cstddef>
@@ -36,6 +36,7 @@ void multiply(const MatrixView& a, const MatrixView& b, float* c, std::size_t c_
 
 // BLAS calls use no threads of their own from here on: the simulator gives each client a core.
 void use_one_blas_thread();
+int blas_threads();
 
 // What BLAS computes with, such as "SkylakeX".
 std::string blas_kernel();

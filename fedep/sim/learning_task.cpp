@@ -5,12 +5,11 @@
 #include "fedep/data/validation.h"
 #include "fedep/inference/method.h"
 #include "fedep/message/error.h"
-#include "fedep/model/blas.h"
 #include "fedep/model/registry.h"
 #include "fedep/sim/chain/chain.h"
-#include "fedep/sim/chain/large_blocks.h"
 #include "fedep/sim/chain/local_learning.h"
 #include "fedep/sim/evaluation.h"
+#include "fedep/sim/process.h"
 
 namespace fedep {
 namespace {
@@ -106,10 +105,7 @@ void check_learning(const Recipe& recipe, TargetKind target) {
 
 std::unique_ptr<Task> make_learning_task(const Recipe& recipe,
                                          const std::filesystem::path& data_folder) {
-  reuse_large_blocks();
-  // Before anything is computed, so that all of it is computed the same way.
-  use_one_blas_thread();
-  choose_blas_kernel();
+  check_process_is_prepared();
   return std::make_unique<LearningTask>(recipe, open_task_data(recipe, data_folder));
 }
 

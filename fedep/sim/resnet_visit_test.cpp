@@ -6,7 +6,6 @@
 
 #include <gtest/gtest.h>
 
-#include "fedep/model/blas.h"
 #include "fedep/model/registry.h"
 #include "fedep/round/test_visit.h"
 #include "fedep/sim/chain/chain.h"
@@ -59,7 +58,6 @@ double norm_of(std::size_t size, const F& x) {
 class ResnetVisit : public testing::Test {
  protected:
   ResnetVisit() {
-    use_one_blas_thread();
     recipe_.client = {.epochs = 3, .batch = 4, .remainder = Remainder::drop};
     recipe_.client.optimizer = {.lr = kLr, .momentum = kMomentum};
     recipe_.client.weight_decay = kDecay;

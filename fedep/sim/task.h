@@ -41,7 +41,8 @@ class Task {
   virtual Reliability reliability() const { return {}; }
 };
 
-// Reads and checks everything a run would read. Throws InputError for names that do not exist.
+// Reads and checks everything a run would read. Throws InputError for names that do not exist, and in
+// a program that has not called prepare_process() (sim/process.h).
 std::unique_ptr<Task> make_task(const Recipe& recipe, const std::filesystem::path& data_folder);
 
 }  // namespace fedep

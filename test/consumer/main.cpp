@@ -2,9 +2,11 @@
 #include <cstdio>
 
 #include <fedep/config/read_recipe.h>
+#include <fedep/sim/process.h>
 #include <fedep/sim/task.h>
 
 int main() {
+  fedep::prepare_process();
   const fedep::Recipe recipe = fedep::parse_recipe(
       "[data]\nname = \"synthetic\"\nclients = 4\n[[phase]]\nalgorithm = \"fed_avg\"\nrounds = "
       "1\n");

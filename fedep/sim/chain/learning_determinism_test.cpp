@@ -11,7 +11,6 @@
 #include "fedep/config/resolve.h"
 #include "fedep/data/made_up/synthetic.h"
 #include "fedep/inference/method.h"
-#include "fedep/model/blas.h"
 #include "fedep/model/registry.h"
 #include "fedep/round/executor_place.h"
 #include "fedep/sim/chain/local_learning.h"
@@ -93,7 +92,6 @@ class World {
         population_(make_population(data_->clients())),
         phases_(
             plan_phases(recipe_, [](std::string_view name) { return find_method(name).family; })) {
-    use_one_blas_thread();
     for (std::size_t k = 0; k < population_.size(); ++k) index_[population_[k].key] = k;
   }
 

@@ -14,7 +14,6 @@
 #include <gtest/gtest.h>
 
 #include "fedep/inference/method.h"
-#include "fedep/model/blas.h"
 #include "fedep/model/registry.h"
 #include "fedep/round/play_round.h"
 #include "fedep/sim/chain/label_tape.h"
@@ -58,7 +57,6 @@ class World {
         population_(make_population(data_->clients())),
         phases_(
             plan_phases(recipe_, [](std::string_view name) { return find_method(name).family; })) {
-    use_one_blas_thread();
     for (std::size_t k = 0; k < population_.size(); ++k) index_[population_[k].key] = k;
   }
 

@@ -1,4 +1,4 @@
-#include "fedep/sim/chain/large_blocks.h"
+#include "fedep/sim/process.h"
 
 #include <limits>
 
@@ -6,7 +6,13 @@
 #include <malloc.h>
 #endif
 
+#include <fmt/format.h>
+
+#include "fedep/message/error.h"
+#include "fedep/model/blas.h"
+
 namespace fedep {
+namespace {
 
 void reuse_large_blocks() {
 #if defined(__GLIBC__)
@@ -16,6 +22,23 @@ void reuse_large_blocks() {
   // threads made 0.4 of two processes' steps on StackOverflow titles.
   mallopt(M_ARENA_MAX, 1);
 #endif
+}
+
+}  // namespace
+
+void prepare_process() {
+  choose_blas_kernel();
+  use_one_blas_thread();
+  reuse_large_blocks();
+}
+
+void check_process_is_prepared() {
+  if (const int threads = blas_threads(); threads > 1) {
+    throw InputError(
+        fmt::format("BLAS must use one thread, but uses {}: call fedep::prepare_process() first "
+                    "thing in main()",
+                    threads));
+  }
 }
 
 }  // namespace fedep
