@@ -2,6 +2,7 @@
 
 #include "fedep/inference/method.h"
 #include "fedep/sim/chain/cpu_cohort.h"
+#include "fedep/sim/chain/learning_parts.h"
 
 namespace fedep {
 namespace {
@@ -49,8 +50,16 @@ ChainSettings chain_settings(const Recipe& recipe, const Phase& phase) {
 
 std::unique_ptr<LocalInference> make_local_learning(const Dataset& data, const ClientIndex& index,
                                                     const Recipe& recipe,
-                                                    std::unique_ptr<Model> model, LabelTape* tape) {
-  return std::make_unique<LocalLearning>(data, index, recipe, std::move(model), tape);
+                                                    std::unique_ptr<Model> model) {
+  return std::make_unique<LocalLearning>(data, index, recipe, std::move(model), nullptr);
+}
+
+std::unique_ptr<LocalInference> make_recorded_learning(const Dataset& data,
+                                                       const ClientIndex& index,
+                                                       const Recipe& recipe,
+                                                       std::unique_ptr<Model> model,
+                                                       LabelTape& tape) {
+  return std::make_unique<LocalLearning>(data, index, recipe, std::move(model), &tape);
 }
 
 }  // namespace fedep

@@ -7,7 +7,7 @@
 #include "fedep/inference/method.h"
 #include "fedep/message/check.h"
 #include "fedep/model/registry.h"
-#include "fedep/sim/chain/local_learning.h"
+#include "fedep/sim/chain/learning_parts.h"
 #include "fedep/sim/gpu/cuda_chains.h"
 #include "fedep/sim/gpu/cuda_fisher.h"
 

@@ -16,8 +16,7 @@
 #include "fedep/inference/method.h"
 #include "fedep/model/registry.h"
 #include "fedep/round/play_round.h"
-#include "fedep/sim/chain/label_tape.h"
-#include "fedep/sim/chain/local_learning.h"
+#include "fedep/sim/chain/learning_parts.h"
 #include "fedep/sim/gpu/cuda_rounds.h"
 #include "fedep/sim/serial.h"
 #include "fedep/sim/test_images.h"
@@ -62,8 +61,8 @@ class World {
 
   Ended on_cpu(LabelTape& tape) {
     const auto sites = make_memory_store();
-    const auto inference = make_local_learning(*data_, index_, recipe_,
-                                               make_model(recipe_.model, data_->info()), &tape);
+    const auto inference = make_recorded_learning(*data_, index_, recipe_,
+                                                  make_model(recipe_.model, data_->info()), tape);
     const auto executor = make_serial(population_, *inference, sites.get());
     return play(*sites, [&](ServerState& state) {
       return play_round(state, phases_[0], recipe_.seed, population_, *executor);
