@@ -14,9 +14,9 @@
 #include "fedep/metric/ranking.h"
 #include "fedep/model/registry.h"
 #include "fedep/round/executor_place.h"
+#include "fedep/round/run.h"
 #include "fedep/sim/chain/local_learning.h"
 #include "fedep/sim/serial.h"
-#include "fedep/store/run.h"
 
 namespace fedep {
 namespace {
@@ -66,9 +66,7 @@ ServerState play_recipe(const Recipe& given, const Dataset& data) {
   HostVector<float> initial(model->size());
   model->initialise(recipe.seed, initial.span());
   ExecutorPlace place(recipe.seed, population, *executor, *sites);
-  return play_run({recipe, phases, population, model->layout(), place, nullptr}, std::move(initial),
-                  RunHeader{}, {}, false)
-      .state;
+  return play_run({recipe, phases, population, model->layout(), place}, std::move(initial)).state;
 }
 
 std::unique_ptr<Dataset> only_client(const Dataset& data, std::size_t client) {

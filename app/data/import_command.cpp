@@ -45,7 +45,7 @@ int import_data(const ImportOptions& options) {
   Recipe recipe = read_recipe(options.recipe, options.overrides);
   recipe.data.validation_fraction = 0;  // a run's choice, which shards leave open
   const std::unique_ptr<Task> task = make_task(recipe, data_folder(options.data));
-  check_run(recipe, *task);
+  plan_run(recipe, *task);
   if (task->data() == nullptr) {
     throw InputError(fmt::format("data import: data must have examples to cut, but {} has none",
                                  recipe.data.name));

@@ -76,7 +76,7 @@ TEST(Evaluate, ScoresWhatTheRunScored) {
   Recipe recipe = parse_recipe(ward_recipe(kFedAvg));
   recipe.data.validation_fraction = 0.3;
   const Metrics last =
-      run_recipe(recipe, {.out = folder.path() / "run", .data = folder.path()}).metrics;
+      run_recipe(recipe, {.out = folder.path() / "run", .data = folder.path()}).result.metrics;
   const EvaluateReport report = evaluate_run(folder.path() / "run", folder.path(), {});
   EXPECT_EQ(report.scores.metrics.at(0), last.at(0));
 }

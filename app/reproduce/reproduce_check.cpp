@@ -84,7 +84,7 @@ class PlanCheck {
     }
     try {
       if (is_read) check_learning(plan.recipe, task_->data()->info().target);
-      check_run(plan.recipe, *task_);
+      plan_run(plan.recipe, *task_);
       find_place(inputs_.device, 1).check(plan.recipe, *task_);
     } catch (const InputError& error) {
       throw InputError(fmt::format("row {}: {}", plan.row, error.what()));

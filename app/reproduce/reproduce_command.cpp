@@ -23,6 +23,7 @@
 #include "app/reproduce/results.h"
 #include "app/reproduce/table_metrics.h"
 #include "app/run/interrupt.h"
+#include "app/run/last_evaluation.h"
 #include "app/run/run_recipe.h"
 #include "app/version.h"
 #include "app/whole_number.h"
@@ -76,9 +77,8 @@ RunRecipeOptions run_options(const ReproduceOptions& options, const Plan& plan) 
           .keep_after = plan.keep_after};
 }
 
-Result result_of(const ReproduceOptions& options, const Plan& plan, bool played_now) {
-  const fs::path path = plan.out / "log.jsonl";
-  const History history = read_history(path);
+Result result_of(const ReproduceOptions& options, const Plan& plan, const History& history,
+                 bool played_now) {
   const RunSummary summary = summary_of(history);
   const PaperTable* table = find_paper_table(options.plan.table);
   return {.table = options.plan.table,
@@ -91,7 +91,7 @@ Result result_of(const ReproduceOptions& options, const Plan& plan, bool played_
           .seconds = summary.seconds,
           .refused_rounds = summary.refused_rounds,
           .device = played_now ? device_text(run_options(options, plan)) : summary.device,
-          .date = date_of(path),  // when the run ended
+          .date = date_of(plan.out / "log.jsonl"),  // when the run ended
           .version = played_now ? version_text() : summary.version,
           .curve = curve_of_run(history.rounds, plan.recipe,
                                 curve_scores(options.plan.table, history.rounds))};
@@ -102,15 +102,14 @@ fs::path results_file(const ReproduceOptions& options) {
 }
 
 // Where a run went on with another evaluate.every.
-void tell_uneven_scores(const Plan& plan) {
+void tell_uneven_scores(const Plan& plan, const History& history) {
   const int every = plan.recipe.evaluate.every;
-  const fs::path path = plan.out / "log.jsonl";
-  if (every <= 0 || is_scored_every(read_history(path).rounds, every)) return;
+  if (every <= 0 || is_scored_every(history.rounds, every)) return;
   fmt::print(
       stderr,
       "{}: not every round that evaluate.every = {} names is scored, so there are no running "
       "means and no rounds to a threshold\n",
-      path.string(), every);
+      (plan.out / "log.jsonl").string(), every);
 }
 
 // The paper's rows have runs of full length.
@@ -178,23 +177,26 @@ int run_plans(const ReproduceOptions& options) {
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const Plan& plan = plans[i];
     const bool finished = is_finished(plan);
+    History history;
     bool played = false;  // a round of it; other settings of scores and checkpoints need none
     fmt::print(stderr, "[{}/{}] {} {}, seed {}, {} rounds: {}\n", i + 1, plans.size(),
                options.plan.table, plan.row, plan.recipe.seed, rounds_of(plan.recipe),
                finished ? "finished already" : plan.out.string());
     if (finished) {
       restore_evaluation_of(options, plan);
+      history = read_history(plan.out / "log.jsonl");
     } else {
       if (interrupt_requested()) return 130;  // in the last round of the run before
-      const RunResult run = run_recipe(plan.recipe, run_options(options, plan));
-      if (run.end == RunEnd::interrupted) {
-        fmt::print(stderr, "{}\n", stop_text(run, "the same command goes on"));
+      RecipeRun run = run_recipe(plan.recipe, run_options(options, plan));
+      if (run.result.end == RunEnd::interrupted) {
+        fmt::print(stderr, "{}\n", stop_text(run.result, "the same command goes on"));
         return 130;
       }
-      played = run.played > 0;
+      played = run.result.played > 0;
+      history = std::move(run.history);
     }
-    tell_uneven_scores(plan);
-    results.push_back(result_of(options, plan, played));
+    tell_uneven_scores(plan, history);
+    results.push_back(result_of(options, plan, history, played));
     keep(options, plan, results.back(), played);
   }
   fmt::print("{}", comparison(options.plan.table, results, true));

@@ -90,7 +90,7 @@ class NoiseRun {
   NoiseRun(const Recipe& recipe, const std::string& table) {
     folder_.write("stays.csv", table);
     testing::internal::CaptureStderr();
-    metrics_ = run_recipe(recipe, {.out = path(), .data = folder_.path()}).metrics;
+    metrics_ = run_recipe(recipe, {.out = path(), .data = folder_.path()}).result.metrics;
     stderr_ = testing::internal::GetCapturedStderr();
   }
 

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include "fedep/store/run.h"
+#include "fedep/round/run.h"
 
 namespace fedep {
 

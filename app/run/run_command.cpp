@@ -74,12 +74,13 @@ int run(const RunOptions& options) {
     watch.emplace(out, *options.watch);
     fmt::print(stderr, "watch the run at {}\n", watch->url());
   }
-  const RunResult result = run_recipe(recipe_of(options), {.out = out,
+  const RecipeRun played = run_recipe(recipe_of(options), {.out = out,
                                                            .data = data_folder(options.data),
                                                            .threads = options.threads,
                                                            .resume = options.resume,
                                                            .device = options.device,
                                                            .precision = options.precision});
+  const RunResult& result = played.result;
   if (result.end == RunEnd::interrupted) {
     fmt::print(stderr, "{}\n", stop_text(result, "go on with --resume"));
     return 130;
@@ -99,9 +100,9 @@ int check(const RunOptions& options) {
     return 0;
   }
   const std::unique_ptr<Task> task = make_task(recipe, data_folder(options.data));
-  check_run(recipe, *task);
+  const std::vector<Phase> phases = plan_run(recipe, *task);
   fmt::print("{}", to_toml(recipe));
-  warn_of_run(recipe, *task, find_place(options.device, options.threads));
+  warn_of_run(recipe, phases, *task, find_place(options.device, options.threads));
   fmt::print(stderr, "{} clients, {} examples, {} weights: ready to run\n",
              task->population().size(), task->population().examples(), size_of(task->layout()));
   return 0;

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "app/run/last_evaluation.h"
 #include "app/test_run.h"
 #include "fedep/config/read_recipe.h"
 #include "fedep/data/test_files.h"
@@ -27,7 +28,7 @@ TEST(RunRecipe, WhatADeviceRefusesLeavesNoRunBehind) {
   EXPECT_THROW(run_recipe(recipe, options), InputError);
   EXPECT_FALSE(std::filesystem::exists(options.out));
   options.device = "cpu";
-  EXPECT_EQ(run_recipe(recipe, options).state.round, 1);
+  EXPECT_EQ(run_recipe(recipe, options).result.state.round, 1);
 }
 
 std::map<std::filesystem::path, std::vector<std::byte>> files_in(const std::filesystem::path& run) {
@@ -61,7 +62,7 @@ TEST_P(MissingEvaluation, IsWrittenAgainInTheSameBytesAndNothingElseIsTouched) {
 }
 
 TEST_P(MissingEvaluation, IsWrittenAgainInTheSameBytesByAResumedRun) {
-  EXPECT_EQ(run_recipe(recipe_, options_).end, RunEnd::done);
+  EXPECT_EQ(run_recipe(recipe_, options_).result.end, RunEnd::done);
   EXPECT_EQ(read_file(file_), whole_.at(file_));
 }
 
@@ -80,7 +81,7 @@ TEST_P(MissingEvaluation, OfALongerRecipeDoesNotNeedTheCheckpoint) {
   std::filesystem::remove(run_.checkpoint());
   Recipe longer = recipe_;
   longer.phases.back().rounds = 7;
-  EXPECT_EQ(run_recipe(longer, options_).state.round, 7);
+  EXPECT_EQ(run_recipe(longer, options_).result.state.round, 7);
   EXPECT_TRUE(std::filesystem::exists(file_));
 }
 

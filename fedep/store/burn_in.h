@@ -3,11 +3,8 @@
 //
 //   const SharedBurnIn burn_in("run/burn-in", recipe, origin, layout, tell);
 //   const std::vector<RoundRecord> rounds = burn_in.adopt(directory, header);  // now the directory's own
-//   hooks.keep_after = {401};
-//   hooks.keep = [&](const ServerState& state, const Phase& phase, std::span<const RoundRecord> rounds) {
-//     burn_in.keep(state, phase, rounds);
-//   };
-//   play_run(parts, initial, header, hooks, resume || !rounds.empty());
+//   DiskKeeper keeper(parts, header, resume || !rounds.empty());
+//   keeper.share(burn_in, {401});  // keep()s the state after so many
 //
 // A state is two files, named by a hash of all that it depends on and by its round:
 // <hash>-401.jsonl, the lines of its rounds, and, written after it, <hash>-401.safetensors, an

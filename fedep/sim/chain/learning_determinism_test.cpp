@@ -2,6 +2,7 @@
 // that was interrupted and resumed end in the same bits.
 
 #include <filesystem>
+#include <optional>
 #include <set>
 
 #include <malloc.h>
@@ -19,7 +20,7 @@
 #include "fedep/sim/test_images.h"
 #include "fedep/sim/test_recipe.h"
 #include "fedep/sim/threads.h"
-#include "fedep/store/run.h"
+#include "fedep/store/run_keeper.h"
 #include "fedep/store/site_files.h"
 
 namespace fedep {
@@ -114,12 +115,16 @@ class World {
     ExecutorPlace place(
         recipe_.seed, population_, *executor, *sites,
         [&](const ServerState& s, bool) { return evaluation.at(point_estimate(s)); });
-    const RunHooks hooks{.watch = {}, .stop_requested = [&] { return ++played == stop_after; }};
+    const RunHooks hooks{.stop_requested = [&] { return ++played == stop_after; }};
     HostVector<float> initial(model_->size());
     model_->initialise(1, initial.span());
-    const RunResult result =
-        play_run({recipe_, phases_, population_, model_->layout(), place, directory}, initial,
-                 RunHeader{}, hooks, resume);
+    std::optional<DiskKeeper> keeper;
+    if (directory != nullptr) {
+      keeper.emplace(KeptRun{recipe_, phases_, model_->layout(), *sites, *directory}, RunHeader{},
+                     resume);
+    }
+    const RunResult result = play_run({recipe_, phases_, population_, model_->layout(), place},
+                                      initial, hooks, keeper ? &*keeper : nullptr);
     EXPECT_EQ(result.end, stop_after > 0 ? RunEnd::interrupted : RunEnd::done);
     Ended ended{result.state, {}, result.metrics};
     for (std::size_t k = 0; k < population_.size(); ++k) {

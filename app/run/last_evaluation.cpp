@@ -1,0 +1,46 @@
+#include "app/run/last_evaluation.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "app/posterior/evaluation_file.h"
+#include "app/reproduce/table_metrics.h"
+#include "app/run/run_recipe.h"
+#include "fedep/store/checkpoint.h"
+#include "fedep/store/history.h"
+#include "fedep/store/run_directory.h"
+
+namespace fedep {
+namespace {
+
+constexpr const char* kEvaluation = "evaluation.json";
+
+}  // namespace
+
+void write_last_evaluation(const std::filesystem::path& run, std::int64_t round,
+                           const Reliability& reliability) {
+  if (reliability.point.empty()) return;
+  write_evaluation(run / kEvaluation, evaluation_json(round, reliability));
+}
+
+bool lacks_evaluation(const std::filesystem::path& run) {
+  if (std::filesystem::exists(run / kEvaluation)) return false;
+  const History history = read_history(run / "log.jsonl");
+  const Metrics scores = last_metrics(history.rounds);
+  return summary_of(history).finished &&
+         std::ranges::any_of(scores, [](const auto& score) { return score.first == "ece"; });
+}
+
+void restore_evaluation(const Recipe& recipe, const RunRecipeOptions& options) {
+  const RunDirectory directory = RunDirectory::reopen(options.out, recipe);
+  const std::unique_ptr<Task> task = make_task(recipe, options.data);
+  const std::int64_t rounds = rounds_of(recipe);
+  const ServerState state = read_checkpoint(directory.checkpoint(rounds), task->layout()).state;
+  const std::unique_ptr<SiteStore> no_sites = make_memory_store();  // no round follows
+  const std::unique_ptr<Place> place =
+      place_of(options).make(recipe, *task, *no_sites, place_options(options));
+  place->evaluate(state, true);
+  write_last_evaluation(directory.path(), rounds, place->reliability());
+}
+
+}  // namespace fedep

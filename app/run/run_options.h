@@ -1,0 +1,40 @@
+// What `fedep run` and `fedep reproduce` are told about a run beside its recipe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "fedep/sim/places.h"
+
+namespace fedep {
+
+struct RunRecipeOptions {
+  std::filesystem::path out;   // the run directory
+  std::filesystem::path data;  // where data sets live
+  std::size_t threads = 1;
+  bool resume = false;  // the run that is in `out`
+  std::string device = "cpu";
+  std::string precision = "tf32";  // of products on a GPU
+  // Where rounds that rows have in common are kept (store/burn_in.h), empty: nowhere; and after
+  // which rounds.
+  std::filesystem::path burn_in = {};
+  std::vector<std::int64_t> keep_after = {};
+};
+
+// What --data names, or else $FEDEP_DATA.
+std::filesystem::path data_folder(const std::string& option);
+
+// What --device, --threads and --precision name.
+const PlaceRow& place_of(const RunRecipeOptions& options);
+PlaceOptions place_options(const RunRecipeOptions& options);
+
+// Throws InputError for a --device that does not exist or that this build or machine does not have,
+// and for a --precision that does not exist.
+void check_device(const std::string& device, const std::string& precision);
+// As run logs name it: "cpu: <model>, 2 threads", "cuda NVIDIA H200 (tf32)".
+std::string device_text(const RunRecipeOptions& options);
+
+}  // namespace fedep

@@ -1,0 +1,79 @@
+// A run kept in its directory: the log, line by line; checkpoints, of which the newest stay; clients'
+// factors. It is brought back from the latest checkpoint that it can go on from.
+//
+//   DiskKeeper keeper({recipe, phases, layout, place.sites(), directory}, header, resume);
+//   play_run({recipe, phases, population, layout, place}, initial_weights, hooks, &keeper);
+//   keeper.history().rounds;
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fedep/config/recipe.h"
+#include "fedep/message/layout.h"
+#include "fedep/round/phase.h"
+#include "fedep/round/run.h"
+#include "fedep/round/site_store.h"
+#include "fedep/store/checkpoint.h"
+#include "fedep/store/history.h"
+#include "fedep/store/run_directory.h"
+#include "fedep/store/run_log.h"
+
+namespace fedep {
+
+class SharedBurnIn;
+
+// What is referred to must outlive the keeper.
+struct KeptRun {
+  const Recipe& recipe;
+  const std::vector<Phase>& phases;
+  const Layout& layout;
+  SiteStore& sites;
+  const RunDirectory& directory;
+};
+
+class DiskKeeper final : public RunKeeper {
+ public:
+  // Without `resume`, or if there is no checkpoint yet, the run begins, with `header`.
+  DiskKeeper(const KeptRun& run, RunHeader header, bool resume);
+
+  // After so many rounds the state is kept for other runs too.
+  void share(const SharedBurnIn& burn_in, std::vector<std::int64_t> after);
+
+  // Of the whole run so far, starts before this one included.
+  const History& history() const { return history_; }
+
+  std::optional<ServerState> begin() override;
+  void write(const RoundReport& round) override;
+  bool wants(std::int64_t completed, const Phase& phase, bool stop) const override;
+  void keep(const ServerState& state, const Phase& phase, bool stop) override;
+  void end(std::int64_t rounds, double seconds) override;
+  std::int64_t goes_on_from() const override;
+
+ private:
+  std::int64_t rounds() const { return run_.phases.back().end_round(); }
+  bool is_shared_after(std::int64_t completed) const;
+  bool is_checkpoint_due(std::int64_t completed, const Phase& phase, bool stop) const;
+  bool can_go_on_from(std::int64_t round) const;
+  std::int64_t anchor() const;
+
+  std::optional<ServerState> read_latest();
+  Checkpoint read_one(std::int64_t round) const;
+  void write_checkpoint_of(const ServerState& state, const Phase& phase);
+  void prune();
+
+  KeptRun run_;
+  RunHeader header_;
+  bool resume_;
+  std::string recipe_;
+  const SharedBurnIn* burn_in_ = nullptr;
+  std::vector<std::int64_t> share_after_;
+  History history_;
+  std::optional<RunLog> log_;  // nothing if the log is whole, and not to be touched
+  std::map<std::int64_t, SiteManifest> manifests_;  // of the checkpoints that are kept
+};
+
+}  // namespace fedep
