@@ -3,6 +3,7 @@
 #   fedep_library(message                        # fedep_message, to others fedep::message, installed if in fedep/
 #     FILES gaussian.h record.h record.cpp       # *.h    checked to compile alone (target header_check)
 #           record_test.cpp record_fuzz.cpp      # *_test.cpp -> fedep_message_test, *_fuzz.cpp -> record_fuzz
+#     PUBLIC gaussian.h                          # of these headers: what is installed, and what those include
 #     TORCH tensor.h tensor.cpp tensor_test.cpp  # only where FEDEP_WITH_TORCH is on
 #     CUDA  kernel.h kernel.cu                   # only where FEDEP_WITH_CUDA is on
 #     DEPENDS random                             # folders below, as tools/check_layers.py allows
@@ -15,7 +16,7 @@
 add_custom_target(header_check)
 
 function(fedep_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "FILES;TORCH;CUDA;DEPENDS;LINK;TEST_DEPENDS;TEST_LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "FILES;PUBLIC;TORCH;CUDA;DEPENDS;LINK;TEST_DEPENDS;TEST_LINK")
   fedep_check_arguments(${name})
   fedep_sort_files()
   list(TRANSFORM arg_DEPENDS PREPEND fedep::)
@@ -37,16 +38,22 @@ function(fedep_library name)
     fedep_add_torch_sources(${target} ${torch_sources})
   endif()
 
-  if(headers)
-    target_sources(${target} ${scope} FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers})
-    set_target_properties(${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
-    add_dependencies(header_check ${target}_verify_interface_header_sets)
+  set(internal_headers ${headers})
+  if(arg_PUBLIC)
+    fedep_check_public(${name})
+    list(REMOVE_ITEM internal_headers ${arg_PUBLIC})
+    fedep_check_headers(${target} ${scope} ${arg_PUBLIC})
+  endif()
+  if(internal_headers)  # a target of their own, which nobody installs
+    add_library(${target}_internal INTERFACE)
+    target_link_libraries(${target}_internal INTERFACE ${target})
+    fedep_check_headers(${target}_internal INTERFACE ${internal_headers})
   endif()
 
   # Folders of fedep/ are what an installed package has; app and test stay here.
   if(CMAKE_CURRENT_SOURCE_DIR MATCHES "^${PROJECT_SOURCE_DIR}/fedep/")
     set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
-    if(headers)
+    if(arg_PUBLIC)
       install(TARGETS ${target} EXPORT fedep FILE_SET HEADERS)
     else()
       install(TARGETS ${target} EXPORT fedep)
@@ -119,6 +126,21 @@ macro(fedep_check_arguments name)
     message(FATAL_ERROR "${name}: expected a keyword such as FILES before ${arg_UNPARSED_ARGUMENTS}")
   endif()
 endmacro()
+
+macro(fedep_check_public name)
+  foreach(header IN LISTS arg_PUBLIC)
+    if(NOT header IN_LIST headers)
+      message(SEND_ERROR "${name}: ${header} is PUBLIC, but not among its files")
+    endif()
+  endforeach()
+endmacro()
+
+# Each of these headers compiles alone.
+function(fedep_check_headers target scope)
+  target_sources(${target} ${scope} FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ARGN})
+  set_target_properties(${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
+  add_dependencies(header_check ${target}_verify_interface_header_sets)
+endfunction()
 
 # arg_FILES, arg_TORCH, arg_CUDA -> headers, sources, tests, fuzzers; torch_sources and torch_tests where there is torch
 macro(fedep_sort_files)

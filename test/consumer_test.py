@@ -37,6 +37,7 @@ class ConsumerTest(unittest.TestCase):
             self.assertIn('row = "fed_ep_i"', row)
             headers = [path.name for path in prefix.rglob("*.h")]
             self.assertIn("gaussian.h", headers)
+            self.assertNotIn("log_lines.h", headers)  # an internal one
             self.assertEqual([name for name in headers if "test" in name], [])
             for path in prefix.rglob("*.cmake"):
                 self.assertNotIn(str(BUILD), path.read_text(), path.name)

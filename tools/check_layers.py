@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Fails on an include that the layers forbid, and on a file that no CMakeLists.txt names.
+"""Fails on an include that the layers forbid, on a file that no CMakeLists.txt names, and where an installed header
+or an example includes a header that is not installed.
 
     tools/check_layers.py [ROOT]        exit code 0: all is well; 1: each finding as file:line: what
 
@@ -92,7 +93,28 @@ def check_listed(root, path, folder_path):
         yield f"{path.relative_to(root)}:1: not named in {lists.relative_to(root)}"
 
 
+def public_headers(root):
+    """What the PUBLIC lists of fedep/*/CMakeLists.txt name, as includes do."""
+    for lists in sorted(root.glob("fedep/*/CMakeLists.txt")):
+        for names in re.findall(r"\bPUBLIC((?:\s+[\w./]+\.h)+)", lists.read_text()):
+            yield from (f"fedep/{lists.parent.name}/{name}" for name in names.split())
+
+
+def check_public(root):
+    public = set(public_headers(root))
+    examples = sorted(path.relative_to(root).as_posix() for path in root.glob("example/*.cpp"))
+    for name in [*sorted(public), *examples]:
+        if not (root / name).is_file():
+            yield f"{name}:1: is PUBLIC, but not there"
+            continue
+        for number, line in enumerate((root / name).read_text(encoding="utf-8").splitlines(), start=1):
+            match = INCLUDE.match(line)
+            if match and match[2] and match[2] not in public:
+                yield f"{name}:{number}: {match[2]} is not PUBLIC, so nobody outside can include it"
+
+
 def check_tree(root):
+    yield from check_public(root)
     folders = {path.name: path for path in sorted(root.glob("fedep/*")) if path.is_dir()}
     for name in folders.keys() - LAYERS.keys():
         yield f"fedep/{name}:1: there is no folder {name} in the layer table"

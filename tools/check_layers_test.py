@@ -83,6 +83,15 @@ class CheckLayers(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("fedep/message/a_test.cpp:1: not named in fedep/message/CMakeLists.txt", output)
 
+    def test_what_is_installed_includes_only_what_is_installed(self):
+        for public, expected in (("a.h b.h", 0), ("a.h", 1)):
+            for name in ("fedep/message/a.h", "example/a.cpp"):
+                code, output = self.check({"fedep/message/CMakeLists.txt": f"  PUBLIC {public}\n",
+                                           "fedep/message/a.h": "#pragma once\n", "fedep/message/b.h": "",
+                                           name: '#include "fedep/message/b.h"\n'})
+                self.assertEqual(code, expected, output)
+                self.assertEqual(f"{name}:1: fedep/message/b.h is not PUBLIC" in output, expected == 1, output)
+
     def test_an_include_in_a_comment_does_not_count(self):
         code, output = self.check({"fedep/message/a.h": '//   #include "fedep/round/executor.h"\n'})
         self.assertEqual(code, 0, output)

@@ -15,7 +15,7 @@
 #include <string_view>
 
 #include "fedep/config/recipe.h"
-#include "fedep/cuda/network/cohort_model.h"
+#include "fedep/cuda/network/product_precision.h"
 #include "fedep/round/place.h"
 #include "fedep/sim/task.h"
 

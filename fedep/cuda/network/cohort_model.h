@@ -13,6 +13,7 @@
 
 #include "fedep/config/recipe.h"
 #include "fedep/cuda/device/stream_address.h"
+#include "fedep/cuda/network/product_precision.h"
 #include "fedep/data/dataset.h"
 
 namespace fedep {
@@ -54,11 +55,6 @@ struct CohortSquares {
   float* sum = nullptr;  // [clients / minibatches, stride as theta's]
   std::size_t minibatches = 1;
   bool one_theta = false;  // they share row r of theta; else each has its own
-};
-
-enum class ProductPrecision {
-  tf32,     // one tensor-core product of 11-bit mantissas: fast
-  float32,  // three of them that together are as exact as float
 };
 
 struct CohortCapacity {
