@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "fedep/cuda/round/device_state.h"
+#include "fedep/round/round_parts.h"
 #include "fedep/sim/gpu/cuda_rows.h"
 
 namespace fedep {
