@@ -84,9 +84,9 @@ void list(const std::string& what) {
 
 }  // namespace
 
-void add_list_command(CLI::App& app, int&) {
+void add_list_command(Command& app, int&) {
   auto what = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand(
+  Command* command = app.add_subcommand(
       "list", "algorithms, inference, models, data, partitions, optimizers and places, by name");
   command->add_option("what", *what, "one of the lists; default all");
   command->callback([what] { list(*what); });

@@ -1,10 +1,10 @@
 // `fedep list`: what the registries hold.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "app/command.h"
 
 namespace fedep {
 
-void add_list_command(CLI::App& app, int& exit_code);
+void add_list_command(Command& app, int& exit_code);
 
 }  // namespace fedep

@@ -7,12 +7,11 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include "app/bench/bench_command.h"
+#include "app/command.h"
 #include "app/data/data_command.h"
 #include "app/list_command.h"
 #include "app/posterior/coefficients_command.h"
@@ -26,7 +25,6 @@
 #include "app/toy_command.h"
 #include "app/version.h"
 #include "fedep/message/error.h"
-#include "fedep/message/nearest.h"
 #include "fedep/sim/process.h"
 
 namespace {
@@ -37,28 +35,6 @@ constexpr int kBadInput = 2;
 int fail(std::string_view what, int code) {
   fmt::print(stderr, "fedep: {}\n", what);
   return code;
-}
-
-// CLI11 would only say that a command is required.
-void check_command(CLI::App& app, std::string_view first) {
-  const bool is_option = first.starts_with('-');
-  std::vector<std::string_view> known;
-  if (is_option) {
-    if (app.get_option_no_throw(std::string(first)) != nullptr) return;
-    known = {"--help", "--version"};
-  } else {
-    for (const CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
-      if (command->get_name() == first) return;
-      known.push_back(command->get_name());
-    }
-  }
-  throw fedep::InputError(fedep::unknown_name(is_option ? "option" : "command", first, known));
-}
-
-int refuse_usage(const CLI::App& app, const CLI::ParseError& error) {
-  std::string command = "fedep";
-  for (const CLI::App* chosen : app.get_subcommands()) command += " " + chosen->get_name();
-  return fail(fmt::format("{}; see {} --help", error.what(), command), kBadInput);
 }
 
 // Results that are lost on their way out, to a full disk for instance, are not a success.
@@ -73,10 +49,11 @@ void flush_results() {
 
 int main(int argc, char** argv) {
   fedep::prepare_process();
-  CLI::App app("Federated learning as Bayesian inference, by expectation propagation.", "fedep");
+  fedep::Command app("Federated learning as Bayesian inference, by expectation propagation.",
+                     "fedep");
   app.set_version_flag("--version", fmt::format("fedep {} ({}; {})", fedep::version_text(),
                                                 fedep::build_text(), fedep::machine_text()));
-  app.require_subcommand(1);
+  app.require_subcommand();
   int exit_code = 0;
   fedep::add_toy_command(app, exit_code);
   fedep::add_check_command(app, exit_code);
@@ -92,14 +69,9 @@ int main(int argc, char** argv) {
   fedep::add_data_command(app, exit_code);
   fedep::add_list_command(app, exit_code);
   try {
-    if (argc > 1) check_command(app, argv[1]);
     app.parse(argc, argv);
     flush_results();
     return exit_code;
-  } catch (const CLI::Success& request) {  // --help, --version
-    return app.exit(request);
-  } catch (const CLI::ParseError& error) {
-    return refuse_usage(app, error);
   } catch (const std::invalid_argument& error) {
     return fail(error.what(), kBadInput);
   } catch (const std::exception& error) {

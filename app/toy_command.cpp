@@ -105,10 +105,10 @@ int toy_command(const ToyOptions& options) {
   return 0;
 }
 
-void add_toy_command(CLI::App& app, int& exit_code) {
+void add_toy_command(Command& app, int& exit_code) {
   // Shared, because the callback below outlives this function.
   const auto options = std::make_shared<ToyOptions>();
-  CLI::App* toy = app.add_subcommand(
+  Command* toy = app.add_subcommand(
       "toy", "The paper's toy experiment: FedAvg, FedPA and FedEP on two Gaussian clients");
   toy->add_option("--trials", options->trials, "Random pairs of clients")->capture_default_str();
   toy->add_option("--steps", options->steps, "EP steps in a trial")->capture_default_str();

@@ -4,8 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include <CLI/CLI.hpp>
-
+#include "app/command.h"
 #include "fedep/sim/toy_experiment.h"
 
 namespace fedep {
@@ -29,6 +28,6 @@ int toy_command(const ToyOptions& options);
 
 // Adds the command to the program; when the user picks it, it runs during parsing and leaves its
 // exit code.
-void add_toy_command(CLI::App& app, int& exit_code);
+void add_toy_command(Command& app, int& exit_code);
 
 }  // namespace fedep

@@ -13,7 +13,7 @@ namespace fedep {
 namespace {
 
 int run(const std::string& arguments) {
-  CLI::App app("fedep");
+  Command app("fedep", "fedep");
   int exit_code = -1;
   add_toy_command(app, exit_code);
   app.parse(arguments);
@@ -88,7 +88,7 @@ TEST(ToyFigures, FailWithTheNameWhereNothingCanBeWritten) {
 TEST(ToyCommand, RefusesNoTrialsAndNoSteps) {
   EXPECT_THROW(run("toy --trials 0"), InputError);
   EXPECT_THROW(run("toy --steps -1"), InputError);
-  EXPECT_THROW(run("toy --trials many"), CLI::ParseError);
+  EXPECT_THROW(run("toy --trials many"), InputError);
 }
 
 }  // namespace

@@ -8,15 +8,14 @@
 
 namespace fedep {
 
-CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
-  const auto check = [=](const std::string& text) -> std::string {
+OptionCheck whole_number(std::uint64_t least, std::uint64_t most) {
+  return [=](const std::string& text) -> std::string {
     std::uint64_t value = 0;
     const char* end = text.data() + text.size();
     const auto [stopped, failure] = std::from_chars(text.data(), end, value);
     if (failure == std::errc() && stopped == end && value >= least && value <= most) return "";
     return fmt::format("must be a whole number from {} to {}, but is {}", least, most, shown(text));
   };
-  return CLI::Validator(check, "");
 }
 
 }  // namespace fedep

@@ -6,13 +6,12 @@
 
 #include <cstdint>
 #include <limits>
-#include <string>
 
-#include <CLI/CLI.hpp>
+#include "app/command.h"
 
 namespace fedep {
 
-CLI::Validator whole_number(std::uint64_t least,
-                            std::uint64_t most = std::numeric_limits<std::int64_t>::max());
+OptionCheck whole_number(std::uint64_t least,
+                         std::uint64_t most = std::numeric_limits<std::int64_t>::max());
 
 }  // namespace fedep

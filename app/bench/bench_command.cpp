@@ -173,11 +173,11 @@ std::string bench_json(const std::vector<BenchRow>& rows) {
   return text;
 }
 
-void add_bench_command(CLI::App& app, int& exit_code) {
+void add_bench_command(Command& app, int& exit_code) {
   auto options = std::make_shared<BenchOptions>();
-  CLI::App* bench = app.add_subcommand("bench", "measure how fast this machine is");
-  bench->require_subcommand(1);
-  CLI::App* command =
+  Command* bench = app.add_subcommand("bench", "measure how fast this machine is");
+  bench->require_subcommand();
+  Command* command =
       bench->add_subcommand("round", "time rounds of a recipe's last phase, part by part");
   command->add_option("recipe", options->recipe, "recipe file (TOML)")->required();
   command->add_option("--data", options->data, "folder with data sets; default $FEDEP_DATA");

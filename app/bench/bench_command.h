@@ -4,10 +4,9 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "app/bench/bench_rounds.h"
 #include "app/bench/step_cost.h"
+#include "app/command.h"
 
 namespace fedep {
 
@@ -21,6 +20,6 @@ struct BenchRow {
 std::string bench_table(const std::vector<BenchRow>& rows);
 std::string bench_json(const std::vector<BenchRow>& rows);
 
-void add_bench_command(CLI::App& app, int& exit_code);
+void add_bench_command(Command& app, int& exit_code);
 
 }  // namespace fedep

@@ -146,11 +146,11 @@ std::string description_json(const DatasetDescription& d) {
   return json.dump() + "\n";
 }
 
-void add_data_command(CLI::App& app, int& exit_code) {
+void add_data_command(Command& app, int& exit_code) {
   auto options = std::make_shared<DescribeOptions>();
-  CLI::App* data = app.add_subcommand("data", "look at data sets, cut them, make them up");
-  data->require_subcommand(1);
-  CLI::App* command =
+  Command* data = app.add_subcommand("data", "look at data sets, cut them, make them up");
+  data->require_subcommand();
+  Command* command =
       data->add_subcommand("describe", "clients, examples per client, model size (Table 1)");
   command->add_option("what", options->what, "recipe file, or the name of a data set")->required();
   command->add_option("--data", options->data, "folder with data sets; default $FEDEP_DATA");

@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
+#include "app/command.h"
 #include "fedep/data/dataset.h"
 
 namespace fedep {
@@ -31,6 +30,6 @@ DatasetDescription describe(const Dataset& data);
 std::string description_text(const DatasetDescription& description);
 std::string description_json(const DatasetDescription& description);  // one line
 
-void add_data_command(CLI::App& app, int& exit_code);
+void add_data_command(Command& app, int& exit_code);
 
 }  // namespace fedep

@@ -42,7 +42,7 @@ TEST(DataCommand, PrintsTheSameNumbersAsTextAndAsJson) {
 TEST(DataCommand, RefusesWhatIsNeitherARecipeNorADataSet) {
   EXPECT_THROW(printed_by_data("data describe synthetik"), InputError);
   EXPECT_THROW(printed_by_data("data describe missing.toml"), InputError);
-  EXPECT_THROW(printed_by_data("data describe"), CLI::ParseError);
+  EXPECT_THROW(printed_by_data("data describe"), InputError);
 }
 
 }  // namespace

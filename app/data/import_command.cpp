@@ -110,9 +110,9 @@ int synthesise(const SynthOptions& options) {
 
 }  // namespace
 
-void add_import_command(CLI::App& data, int& exit_code) {
+void add_import_command(Command& data, int& exit_code) {
   auto options = std::make_shared<ImportOptions>();
-  CLI::App* command = data.add_subcommand(
+  Command* command = data.add_subcommand(
       "import", "check a recipe's data as a run would, and write a file per client");
   command->add_option("recipe", options->recipe, "recipe file (TOML)")->required();
   command->add_option("--out", options->out, "folder for the shards, new or empty")->required();
@@ -122,10 +122,10 @@ void add_import_command(CLI::App& data, int& exit_code) {
   command->callback([options, &exit_code] { exit_code = import_data(*options); });
 }
 
-void add_synth_command(CLI::App& data, int& exit_code) {
+void add_synth_command(Command& data, int& exit_code) {
   auto options = std::make_shared<SynthOptions>();
   DataSettings& settings = options->settings;
-  CLI::App* command =
+  Command* command =
       data.add_subcommand("synth", "write the task synthetic(alpha, beta) as a CSV table");
   command->add_option("--out", options->out, "the table's file")->required();
   command->add_option("--clients", settings.clients, "default 30")->check(whole_number(1, 1000000));

@@ -2,12 +2,12 @@
 // built-in synthetic(alpha, beta) task as a table.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "app/command.h"
 
 namespace fedep {
 
 // Both are parts of `fedep data`.
-void add_import_command(CLI::App& data, int& exit_code);
-void add_synth_command(CLI::App& data, int& exit_code);
+void add_import_command(Command& data, int& exit_code);
+void add_synth_command(Command& data, int& exit_code);
 
 }  // namespace fedep

@@ -4,15 +4,15 @@
 #include <string>
 
 #include <gtest/gtest.h>
-#include <CLI/CLI.hpp>
 
+#include "app/command.h"
 #include "app/data/data_command.h"
 
 namespace fedep {
 
 // On stdout; errors come through.
 inline std::string printed_by_data(const std::string& arguments) {
-  CLI::App app("fedep");
+  Command app("fedep", "fedep");
   int exit_code = -1;
   add_data_command(app, exit_code);
   testing::internal::CaptureStdout();

@@ -169,13 +169,13 @@ std::string coefficients_json(const CoefficientTable& table) {
   return json.dump() + "\n";
 }
 
-void add_coefficients_command(CLI::App& app, int&) {
+void add_coefficients_command(Command& app, int&) {
   struct Options {
     std::string path, data;
     bool json = false;
   };
   auto options = std::make_shared<Options>();  // shared: the callback outlives this function
-  CLI::App* command =
+  Command* command =
       app.add_subcommand("coefficients", "a linear model's coefficients with their 95 % intervals");
   command->add_option("run", options->path, "run directory or checkpoint")->required();
   command->add_option("--data", options->data, "folder with data sets; default $FEDEP_DATA");

@@ -12,8 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
+#include "app/command.h"
 #include "fedep/message/gaussian.h"
 #include "fedep/model/likelihood.h"
 
@@ -47,6 +46,6 @@ CoefficientTable read_coefficients(const std::filesystem::path& run_or_checkpoin
 std::string coefficients_text(const CoefficientTable& table);
 std::string coefficients_json(const CoefficientTable& table);
 
-void add_coefficients_command(CLI::App& app, int& exit_code);
+void add_coefficients_command(Command& app, int& exit_code);
 
 }  // namespace fedep

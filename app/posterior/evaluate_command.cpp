@@ -178,9 +178,9 @@ Json evaluation_json(const EvaluateReport& report) {
   return json;
 }
 
-void add_evaluate_command(CLI::App& app, int&) {
+void add_evaluate_command(Command& app, int&) {
   auto options = std::make_shared<Options>();  // shared: the callback outlives this function
-  CLI::App* command = app.add_subcommand(
+  Command* command = app.add_subcommand(
       "evaluate", "a posterior's scores on held-out examples, at its mean and averaged over draws");
   command->add_option("run", options->path, "run directory or checkpoint")->required();
   command->add_option("--data", options->data, "folder with data sets; default $FEDEP_DATA");

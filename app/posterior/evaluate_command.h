@@ -19,8 +19,7 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
+#include "app/command.h"
 #include "fedep/sim/posterior_evaluation.h"
 #include "fedep/store/json.h"
 
@@ -47,6 +46,6 @@ EvaluateReport evaluate_run(const std::filesystem::path& run_or_checkpoint,
 std::string evaluation_text(const EvaluateReport& report, bool per_client);
 Json evaluation_json(const EvaluateReport& report);
 
-void add_evaluate_command(CLI::App& app, int& exit_code);
+void add_evaluate_command(Command& app, int& exit_code);
 
 }  // namespace fedep

@@ -91,9 +91,9 @@ fs::path export_module(const fs::path& run_or_checkpoint, const fs::path& folder
 #endif
 }
 
-void add_export_command(CLI::App& app, int&) {
+void add_export_command(Command& app, int&) {
   auto options = std::make_shared<Options>();  // shared: the callback outlives this function
-  CLI::App* command =
+  Command* command =
       app.add_subcommand("export", "a posterior's mean and standard deviations for other programs");
   command->add_option("run", options->path, "run directory or checkpoint")->required();
   command->add_option("--out", options->out, "folder for the files")->required();

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <vector>
 
-#include <CLI/CLI.hpp>
+#include "app/command.h"
 
 namespace fedep {
 
@@ -21,6 +21,6 @@ std::vector<std::filesystem::path> export_safetensors(
 std::filesystem::path export_module(const std::filesystem::path& run_or_checkpoint,
                                     const std::filesystem::path& folder);
 
-void add_export_command(CLI::App& app, int& exit_code);
+void add_export_command(Command& app, int& exit_code);
 
 }  // namespace fedep

@@ -316,9 +316,9 @@ std::string predictions_jsonl(const PredictedRows& rows) {
   return out;
 }
 
-void add_predict_command(CLI::App& app, int&) {
+void add_predict_command(Command& app, int&) {
   auto options = std::make_shared<Options>();  // shared: the callback outlives this function
-  CLI::App* command =
+  Command* command =
       app.add_subcommand("predict", "probabilities and their uncertainty for new rows or images");
   command->add_option("run", options->path, "run directory or checkpoint")->required();
   command->add_option("--data", options->file, "CSV or TSV table, IDX images, CIFAR-100 records")

@@ -24,8 +24,7 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
+#include "app/command.h"
 #include "fedep/data/batch.h"
 
 namespace fedep {
@@ -63,6 +62,6 @@ std::string predictions_csv(const PredictedRows& rows);
 // The same, a line of JSON per example; probabilities are an object by class.
 std::string predictions_jsonl(const PredictedRows& rows);
 
-void add_predict_command(CLI::App& app, int& exit_code);
+void add_predict_command(Command& app, int& exit_code);
 
 }  // namespace fedep

@@ -180,9 +180,9 @@ std::vector<fs::path> write_report(const ReportRequest& request) {
   return {request.out};
 }
 
-void add_report_command(CLI::App& app, int& exit_code) {
+void add_report_command(Command& app, int& exit_code) {
   const auto request = std::make_shared<ReportRequest>();
-  CLI::App* command =
+  Command* command =
       app.add_subcommand("report", "make one page of runs: curves, tables, calibration, posterior");
   command->add_option("run", request->runs, "run directories");
   command->add_option("--out", request->out, "the page; default report.html");

@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
+#include "app/command.h"
 #include "app/report/report_build.h"
 
 namespace fedep {
@@ -31,6 +30,6 @@ struct ReportRequest {
 // wrote.
 std::vector<std::filesystem::path> write_report(const ReportRequest& request);
 
-void add_report_command(CLI::App& app, int& exit_code);
+void add_report_command(Command& app, int& exit_code);
 
 }  // namespace fedep

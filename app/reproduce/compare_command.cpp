@@ -78,9 +78,9 @@ void compare(const std::vector<std::string>& runs) {
 
 }  // namespace
 
-void add_compare_command(CLI::App& app, int&) {
+void add_compare_command(Command& app, int&) {
   auto runs = std::make_shared<std::vector<std::string>>();
-  CLI::App* command = app.add_subcommand("compare", "the last scores of several runs side by side");
+  Command* command = app.add_subcommand("compare", "the last scores of several runs side by side");
   command->add_option("runs", *runs, "run directories")->required();
   command->callback([runs] { compare(*runs); });
 }

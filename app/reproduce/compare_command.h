@@ -1,10 +1,10 @@
 // `fedep compare RUN…`: the last scores of several runs side by side.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "app/command.h"
 
 namespace fedep {
 
-void add_compare_command(CLI::App& app, int& exit_code);
+void add_compare_command(Command& app, int& exit_code);
 
 }  // namespace fedep

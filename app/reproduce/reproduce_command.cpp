@@ -232,9 +232,9 @@ int reproduce(const ReproduceOptions& options) {
 
 }  // namespace
 
-void add_reproduce_command(CLI::App& app, int& exit_code) {
+void add_reproduce_command(Command& app, int& exit_code) {
   auto options = std::make_shared<ReproduceOptions>();
-  CLI::App* command = app.add_subcommand(
+  Command* command = app.add_subcommand(
       "reproduce", "run a table of the paper and print paper | ours | difference");
   command->add_option("table", options->plan.table,
                       "table2, figure4, …: recipes whose `table` it is");

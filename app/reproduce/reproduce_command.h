@@ -2,10 +2,10 @@
 // run to results.jsonl, prints paper | ours | difference, and writes those tables into pages.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "app/command.h"
 
 namespace fedep {
 
-void add_reproduce_command(CLI::App& app, int& exit_code);
+void add_reproduce_command(Command& app, int& exit_code);
 
 }  // namespace fedep

@@ -34,7 +34,7 @@ struct RunOptions {
   bool settings = false;     // only print them
 };
 
-void add_recipe_options(CLI::App& command, RunOptions& options) {
+void add_recipe_options(Command& command, RunOptions& options) {
   command.add_option("recipe", options.recipe, "recipe file (TOML)")->required();
   command.add_option("--data", options.data, "folder with data sets; default $FEDEP_DATA");
   command.add_option("--rounds", options.rounds, "stop after so many rounds")
@@ -110,9 +110,9 @@ int check(const RunOptions& options) {
 
 }  // namespace
 
-void add_run_command(CLI::App& app, int& exit_code) {
+void add_run_command(Command& app, int& exit_code) {
   auto options = std::make_shared<RunOptions>();
-  CLI::App* command = app.add_subcommand("run", "play a recipe");
+  Command* command = app.add_subcommand("run", "play a recipe");
   add_recipe_options(*command, *options);
   command->add_option("--out", options->out, "run directory; default run/ and the recipe's name");
   command->add_option("--device", options->device, "where clients run: cpu or cuda");
@@ -130,9 +130,9 @@ void add_run_command(CLI::App& app, int& exit_code) {
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 
-void add_check_command(CLI::App& app, int& exit_code) {
+void add_check_command(Command& app, int& exit_code) {
   auto options = std::make_shared<RunOptions>();
-  CLI::App* command = app.add_subcommand(
+  Command* command = app.add_subcommand(
       "check", "read and check all a run would, print every setting, run nothing");
   add_recipe_options(*command, *options);
   command->add_flag("--settings", options->settings,
