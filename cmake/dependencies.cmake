@@ -87,8 +87,3 @@ if(FEDEP_WITH_CUDA AND TARGET torch_cuda)
   set(FEDEP_TORCH_ON_CUDA ON)
   set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)  # torch's, so that there is one
 endif()
-
-if(FEDEP_WITH_GRPC)
-  find_package(Protobuf REQUIRED)
-  find_package(gRPC REQUIRED)
-endif()

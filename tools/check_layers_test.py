@@ -48,15 +48,13 @@ class CheckLayers(unittest.TestCase):
         self.assert_forbidden("fedep/data/a.cpp", '"fedep/model/linear.h"')
         self.assert_forbidden("fedep/sim/a.cpp", '"app/commands.h"')
 
-    def test_torch_stays_out_of_core_and_of_the_network(self):
+    def test_torch_stays_out_of_core_and_of_the_page(self):
         self.assert_allowed("fedep/model/a.h", "<torch/torch.h>")
-        for folder in "random message algorithm optim metric privacy config round net page".split():
+        for folder in "random message algorithm optim metric config round store page".split():
             self.assert_forbidden(f"fedep/{folder}/a.h", "<torch/torch.h>")
             self.assert_forbidden(f"fedep/{folder}/a.cpp", '"ATen/ATen.h"')
 
-    def test_grpc_stays_in_net_and_the_command_line_in_app(self):
-        self.assert_allowed("fedep/net/a.cpp", "<grpcpp/grpcpp.h>")
-        self.assert_forbidden("fedep/sim/a.cpp", "<grpcpp/grpcpp.h>")
+    def test_the_command_line_stays_in_app(self):
         self.assert_allowed("app/a.cpp", "<CLI/CLI.hpp>")
         self.assert_forbidden("fedep/config/a.cpp", "<CLI/CLI.hpp>")
 
