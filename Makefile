@@ -8,28 +8,37 @@ CTEST = ctest -j $(JOBS) --preset
 FIXED_ADDRESSES := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 MAKEFLAGS += --no-print-directory
 
-.PHONY: help setup build data demo test test-asan test-tsan test-asan-core test-tsan-core test-torch fuzz format format-check \
-        check-layers header-check bench clean
+.PHONY: help setup setup-demo program build data demo test test-asan test-tsan test-asan-core test-tsan-core test-torch \
+        fuzz format format-check check-layers header-check bench clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
-setup:  ## install what is missing (Debian packages)
-	@tools/setup
+setup:  ## install what a developer needs and is missing (Debian packages)
+	@tools/setup test
+
+setup-demo:  ## install only what the program needs
+	@tools/setup demo
+
+# In the folder of `build`, which then compiles only what the program is not made of.
+program: setup-demo  ## build build/bin/fedep and nothing else
+	@test -f build/build.ninja || cmake --preset demo
+	@cmake --build build -j $(JOBS) --target fedep
 
 build: setup  ## build everything; the programs are in build/bin/
 	@cmake --preset release
 	@$(BUILT) release -j $(JOBS)
 
-demo: build  ## the paper's toy experiment, then four algorithms on built-in data, side by side
+demo: program  ## the paper's toy experiment, then four algorithms on built-in data, side by side
 	@rm -rf build/demo && mkdir -p build/demo
+	@printf '\nThe toy experiment: two clients, one global mean\n'
 	@build/bin/fedep toy --figure build/demo/toy
 	@printf '\nsynthetic(1, 1), 30 clients: ten rounds of FedAvg, then 90 of each algorithm\n'
 	@for algorithm in fed_avg fed_pa fed_ep fed_sep; do \
 	  build/bin/fedep run recipe/synthetic.toml --out build/demo/$$algorithm --threads $(JOBS) \
-	    --set phase.1.algorithm=$$algorithm >/dev/null 2>build/demo/$$algorithm.err \
-	    || { cat build/demo/$$algorithm.err; exit 1; }; \
+	    --set phase.1.algorithm=$$algorithm >/dev/null || exit 1; \
 	done
+	@printf '\n'
 	@build/bin/fedep compare build/demo/fed_avg build/demo/fed_pa build/demo/fed_ep build/demo/fed_sep | tee build/demo/comparison.txt
 	@build/bin/fedep report build/demo/fed_avg build/demo/fed_pa build/demo/fed_ep build/demo/fed_sep --out build/demo/report.html >/dev/null
 	@printf '\nOpen build/demo/report.html in a browser: curves, calibration and posteriors of the four. The toy is in\n'
