@@ -30,6 +30,12 @@ target_include_directories(openblas SYSTEM INTERFACE ${OPENBLAS_INCLUDE_DIR})
 target_link_libraries(openblas INTERFACE ${OPENBLAS_LIBRARY})
 
 if(FEDEP_BUILD_TESTS)
+  # Debian's, for Debian's selenium and torch; in the environment of tools/peers, where that is there.
+  foreach(python "${PROJECT_SOURCE_DIR}/build/peers/bin/python3" /usr/bin/python3)
+    if(NOT Python3_EXECUTABLE AND EXISTS "${python}")
+      set(Python3_EXECUTABLE "${python}")
+    endif()
+  endforeach()
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
   if(FEDEP_GOOGLETEST_SOURCE)
     set(INSTALL_GTEST OFF)

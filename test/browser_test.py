@@ -29,7 +29,7 @@ except ImportError:
         os.execv("/usr/bin/python3", ["/usr/bin/python3", "-B", *sys.argv])
     webdriver = None
 
-from program import Program, scratch_folder
+from program import Program, scratch_folder, skip
 
 PROGRAM = RECIPES = SCREENSHOTS = None
 NASTY = "<img src=x onerror=document.title='owned'>"
@@ -43,7 +43,7 @@ def setUpModule():
     chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
     for what, there in (("python3-selenium", webdriver), ("chromium", chromium), ("chromium-driver", driver)):
         if not there:
-            raise unittest.SkipTest(f"{what} is not installed")
+            skip(f"{what} is not installed")
     FOLDER = scratch_folder()
     folder = Path(FOLDER.name)
     recipe = Path(RECIPES) / "synthetic.toml"

@@ -9,7 +9,7 @@ import os
 import sys
 import unittest
 
-from program import LABELLED, FolderTest, Program, contents, json_lines
+from program import LABELLED, FolderTest, Program, contents, json_lines, skip
 from tensorboard_events import steps
 
 PROGRAM = None
@@ -205,7 +205,7 @@ class BurnInTest(FolderTest):
         other.write_bytes(PROGRAM.path.read_bytes() + b"\0")
         other.chmod(0o755)
         if not os.access(other, os.X_OK):
-            self.skipTest(f"{self.folder} holds no programs that can be run")
+            skip(f"{self.folder} holds no programs that can be run")
         arguments = ("reproduce", "trial", "--out", "shared", "--rows", "fed_sep_l")
         done = self.assert_succeeds(Program(other).run(*arguments, cwd=self.folder))
         self.assertNotIn("rounds are those of", done.stderr)

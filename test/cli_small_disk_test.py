@@ -14,7 +14,7 @@ import unittest
 from pathlib import Path
 
 from cli import CliTest
-from program import RECIPE, Program, contents, state
+from program import RECIPE, Program, contents, skip, state
 
 
 class SmallDisk(CliTest):
@@ -35,9 +35,9 @@ class SmallDisk(CliTest):
         try:
             done = subprocess.run(["mount", *map(str, arguments)], capture_output=True, text=True, timeout=60)
         except FileNotFoundError:
-            self.skipTest("needs a small file system, but there is no mount")
+            skip("needs a small file system, but there is no mount")
         if done.returncode != 0:
-            self.skipTest(f"needs a small file system, but: {done.stderr.strip()}")
+            skip(f"needs a small file system, but: {done.stderr.strip()}")
 
     def leave_free(self, pages):
         """Fills the disk until so many pages are free."""

@@ -4,22 +4,18 @@ safetensors on checkpoints and exports.
 
     peers_test.py PROGRAM METRIC_VALUES
 
-What a Python lacks is skipped. $FEDEP_PEERS may name a Python that has them, of a virtual environment:
-
-    python3 -m venv peers && peers/bin/pip install scikit-learn tensorboard safetensors
-    FEDEP_PEERS=peers/bin/python ctest -R peers
+tools/peers makes a virtual environment with them, whose Python runs this. What it lacks is skipped.
 """
 
 import functools
 import json
 import math
-import os
 import random
 import subprocess
 import sys
 import unittest
 
-from program import FolderTest, Program, log_lines
+from program import FolderTest, Program, log_lines, skip
 
 PROGRAM = METRIC_VALUES = None
 SKIPPED = 77
@@ -124,22 +120,17 @@ print(json.dumps(out))
 
 
 @functools.cache
-def peer(modules):
-    """A Python that can import all of these, or None."""
-    for python in (os.environ.get("FEDEP_PEERS"), sys.executable, "/usr/bin/python3"):
-        if python and subprocess.run([python, "-c", f"import {modules}"], capture_output=True).returncode == 0:
-            return python
-    return None
+def has(modules):
+    return subprocess.run([sys.executable, "-c", f"import {modules}"], capture_output=True).returncode == 0
 
 
 class PeersTest(FolderTest):
     def ask(self, modules, script, *arguments, stdin=None):
-        """What a Python with these modules prints, as JSON."""
-        python = peer(modules)
-        if python is None:
-            self.skipTest(f"no Python has {modules}; $FEDEP_PEERS may name one")
+        """What Python prints with these modules, as JSON."""
+        if not has(modules):
+            skip(f"no Python has {modules}; tools/peers fetches them")
         done = subprocess.run(
-            [python, "-c", script, *map(str, arguments)], input=stdin, capture_output=True, text=True, timeout=300
+            [sys.executable, "-c", script, *map(str, arguments)], input=stdin, capture_output=True, text=True, timeout=300
         )
         return json.loads(self.assert_succeeds(done).stdout)
 

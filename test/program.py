@@ -66,6 +66,12 @@ class Program:
         )
 
 
+def skip(reason):
+    """Leaves a test out, and says why to tools/check_skips.py."""
+    print(f"\nskipped: {reason}", flush=True)
+    raise unittest.SkipTest(reason)
+
+
 def scratch_folder():
     """A folder that goes with the test. In memory where there is some: what a kill leaves is the same there, and
     bringing a thousand files to a disk takes minutes."""

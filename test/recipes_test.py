@@ -14,7 +14,7 @@ import sys
 import unittest
 from pathlib import Path
 
-from program import Program, scratch_folder
+from program import Program, scratch_folder, skip
 from recipe_settings import name_of, recipe_files, settings_of, settings_text
 
 PROGRAM = None
@@ -109,7 +109,7 @@ class EveryRecipe(unittest.TestCase):
     def test_is_ready_to_run_where_its_data_are(self):
         data = os.environ.get("FEDEP_DATA")
         if not data:
-            self.skipTest("FEDEP_DATA names no folder with data")
+            skip("FEDEP_DATA names no folder with data")
         seen = set()
         for name, recipe in recipes():
             # Rows of a table differ in their phases, which need no data; one of each data set and model will do.
@@ -125,7 +125,7 @@ class EveryRecipe(unittest.TestCase):
     def test_of_a_linear_model_plays_a_round_where_its_data_are(self):
         data = os.environ.get("FEDEP_DATA")
         if not data or not (Path(data) / "cifar100").is_dir():
-            self.skipTest("FEDEP_DATA names no folder with cifar100")
+            skip("FEDEP_DATA names no folder with cifar100")
         for name in ("figure4/small_v", "figure4/large_i"):
             with self.subTest(recipe=name), scratch_folder() as scratch:
                 done = PROGRAM.run("run", FOLDER / f"{name}.toml", "--rounds", 1, "--out", Path(scratch) / "run")

@@ -14,7 +14,7 @@ import time
 import unittest
 from pathlib import Path
 
-from program import RECIPE, FolderTest, Program, json_lines
+from program import RECIPE, FolderTest, Program, json_lines, skip
 
 PROGRAM = None
 SYNTHETIC = """
@@ -282,7 +282,7 @@ class Watch(ReportTest):
         super().setUp()
         probe = PROGRAM.run("run", "synthetic.toml", "--out", "probe", "--rounds", "1", "--watch", "0", cwd=self.folder)
         if "needs a build with cpp-httplib" in probe.stderr:
-            self.skipTest("built without cpp-httplib")
+            skip("built without cpp-httplib")
         self.assert_succeeds(probe)
 
     def start(self, rounds="100000"):

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
-"""What tools/setup would install."""
+"""What tools/setup would install, and how tools/peers goes on where it can fetch nothing."""
 
+import os
+import shutil
 import subprocess
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -30,6 +33,20 @@ class Setup(unittest.TestCase):
         done = subprocess.run([TOOLS / "setup", "list", "demos"], capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("must be demo or test, but is demos", done.stderr)
+
+
+class Peers(unittest.TestCase):
+    def test_goes_on_with_one_line_where_nothing_can_be_fetched(self):
+        with tempfile.TemporaryDirectory() as folder:
+            tools = Path(folder, "tools")
+            tools.mkdir()
+            shutil.copy(TOOLS / "peers", tools)
+            nowhere = {**os.environ, "PIP_INDEX_URL": "http://127.0.0.1:9/", "PIP_FIND_LINKS": "", "PIP_NO_INDEX": "0"}
+            done = subprocess.run([tools / "peers"], env=nowhere, capture_output=True, text=True, timeout=120)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+            self.assertIn("going on without", done.stderr)
+            self.assertFalse(Path(folder, "build", "peers").exists())
 
 
 if __name__ == "__main__":
