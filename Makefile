@@ -5,12 +5,13 @@ FUZZ_RUNS ?= 2000000
 BUILT = cmake --build --preset
 # $(call tested,PRESET,FOLDER): in CI, a test that need not have been skipped is a failure.
 tested = ctest -j $(JOBS) --preset $1 $(if $(filter true,$(CI)),&& tools/check_skips.py $2/junit.xml)
+NVCC := $(or $(CUDACXX),$(shell command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null))
 # Thread sanitizer cannot live with some kernels' address space randomisation.
 FIXED_ADDRESSES := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 MAKEFLAGS += --no-print-directory
 
 .PHONY: help setup setup-demo program build data demo test test-asan test-tsan test-asan-core test-tsan-core test-torch \
-        fuzz format format-check check-layers header-check bench clean
+        test-cuda fuzz format format-check check-layers header-check bench clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -45,7 +46,7 @@ demo: program  ## the paper's toy experiment, then four algorithms on built-in d
 	@printf '\nOpen build/demo/report.html in a browser: curves, calibration and posteriors of the four. The toy is in\n'
 	@printf 'build/demo/toy-distance.svg and build/demo/toy-contours.svg, the comparison in build/demo/comparison.txt\n'
 
-test: build data header-check test-torch $(if $(filter true,$(CI)),test-asan-core test-tsan-core)  ## build and run all tests (with CI=true also the core folders' sanitizers)
+test: build data header-check test-cuda test-torch $(if $(filter true,$(CI)),test-asan-core test-tsan-core)  ## build and run all tests (with CI=true also the core folders' sanitizers)
 	@$(call tested,release,build)
 
 test-asan test-asan-core test-tsan test-tsan-core test-torch: test-%: setup
@@ -54,6 +55,16 @@ test-asan test-asan-core test-tsan test-tsan-core test-torch: test-%: setup
 	@$(FIXED_ADDRESSES) $(call tested,$*,build-$*)
 
 test-asan:  ## all tests under the address and undefined-behaviour sanitizers
+# Tests that need a GPU skip where there is none; that they compile is something already.
+test-cuda: setup  ## what differs by CUDA, where there is nvcc
+ifeq ($(NVCC),)
+	@echo 'nvcc is not here: nothing of CUDA is compiled or tested'
+else
+	@CUDACXX=$(NVCC) cmake --preset cuda
+	@$(BUILT) cuda-check -j $(JOBS)
+	@$(call tested,cuda-check,build-cuda)
+endif
+
 test-torch:  ## TorchScript models and their tutorial, in a build with torch
 test-tsan:  ## all tests under the thread sanitizer (TSAN_OPTIONS=ignore_noninstrumented_modules=1 from the preset)
 
