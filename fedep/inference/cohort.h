@@ -1,5 +1,5 @@
 // What an inference method asks of the place where clients' chains run. Row c is client c; a CPU
-// worker brings one row, a GPU many. Methods are written once against this (method.h).
+// worker brings one row, a GPU many. Methods are written once against this (registry.h).
 //
 //   for (int epoch = 0; epoch < cohort.epochs(); ++epoch) {
 //     cohort.sgd_epoch(epoch);                 // every chain moves one epoch on
@@ -79,5 +79,13 @@ class Cohort {
     return mean + noise(row, t, draw) / root;
   }
 };
+
+// Every row's mean.
+template <Storage V>
+std::vector<V> means_of(const Cohort<V>& cohort) {
+  std::vector<V> means;
+  for (std::size_t row = 0; row < cohort.clients(); ++row) means.push_back(cohort.mean(row));
+  return means;
+}
 
 }  // namespace fedep

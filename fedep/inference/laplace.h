@@ -34,11 +34,10 @@ std::vector<V> fisher_by_steps(Cohort<V>& cohort, const std::vector<V>& means, i
 
 }  // namespace detail
 
-// `means` are the cohort's.
 template <Storage V>
-std::vector<Gaussian<V>> laplace(Cohort<V>& cohort, const std::vector<V>& means,
-                                 const InferenceSettings& settings) {
+std::vector<Gaussian<V>> laplace(Cohort<V>& cohort, const InferenceSettings& settings) {
   using Scalar = typename V::Scalar;
+  const std::vector<V> means = means_of(cohort);
   std::vector<V> fisher = cohort.fisher_sum(settings.epochs);
   if (fisher.empty()) fisher = detail::fisher_by_steps(cohort, means, settings.epochs);
   std::vector<Gaussian<V>> tilted;

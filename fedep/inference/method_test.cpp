@@ -1,12 +1,14 @@
 // What each method makes of a chain's samples and squared gradients, against algebra done by hand:
 // the cohort here is a script, all in double.
 
-#include "fedep/inference/method.h"
-
 #include <cmath>
 #include <set>
+#include <string>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "fedep/inference/infer_cohort.h"
 
 namespace fedep {
 namespace {
@@ -203,6 +205,43 @@ TEST(InferCohort, ReturnsTheLastIterateForFedAvgAndEpochsAveragesForFedPa) {
       EXPECT_EQ(run.samples[i], V(2, 0.5 * double(mixin + int(i) + 1)));
     }
     EXPECT_EQ(run.last, V(2, 4.0));
+  }
+}
+
+TEST(Methods, AreFoundByNameAndAnUnknownOneGetsASuggestion) {
+  std::set<std::string_view> names;
+  for (const Method& method : methods()) {
+    EXPECT_EQ(&find_method(method.name), &method);
+    EXPECT_FALSE(method.summary.empty()) << method.name;
+    EXPECT_TRUE(names.insert(method.name).second) << method.name;
+  }
+  try {
+    find_method("laplas");
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("did you mean laplace?"));
+  }
+}
+
+// A core's storage and a GPU's have a table each, made from the same rows.
+TEST(Methods, AreTheSameForEveryStorage) {
+  for (const Method& method : methods()) {
+    EXPECT_EQ(method_row<HostVector<float>>(method.name).method.name, method.name);
+    EXPECT_EQ(method_row<HostVector<double>>(method.name).method.name, method.name);
+  }
+}
+
+// Settings of a recipe that nobody can mean, whatever the method.
+TEST(Methods, RefuseWhatTheyCannotUseNamingThePhase) {
+  for (const Method& method : methods()) {
+    if (method.check == nullptr) continue;
+    InferenceSettings settings{.name = std::string(method.name), .samples = 1 << 20};
+    try {
+      check_inference(settings, 1);
+      ADD_FAILURE() << method.name << " has a check that refuses nothing";
+    } catch (const InputError& error) {
+      EXPECT_THAT(error.what(), testing::StartsWith("phase.inference")) << method.name;
+    }
   }
 }
 

@@ -15,6 +15,7 @@
 #include "fedep/config/recipe.h"
 #include "fedep/inference/cohort.h"
 #include "fedep/inference/precision.h"
+#include "fedep/message/check.h"
 
 namespace fedep {
 
@@ -65,11 +66,17 @@ std::vector<V> running_fisher_by_steps(Cohort<V>& cohort, const std::vector<V>& 
 
 }  // namespace detail
 
-// `means` are the cohort's.
+inline void check_ngvi(const InferenceSettings& settings, int) {
+  // Draws of a step are told apart by so many bits of their addresses.
+  if (settings.samples > 127) {
+    fail("phase.inference", "samples", "at most 127", fmt::format("{}", settings.samples));
+  }
+}
+
 template <Storage V>
-std::vector<Gaussian<V>> ngvi(Cohort<V>& cohort, const std::vector<V>& means,
-                              const InferenceSettings& settings) {
+std::vector<Gaussian<V>> ngvi(Cohort<V>& cohort, const InferenceSettings& settings) {
   using Scalar = typename V::Scalar;
+  const std::vector<V> means = means_of(cohort);
   std::vector<V> nu = cohort.running_fisher(settings);
   if (nu.empty()) nu = detail::running_fisher_by_steps(cohort, means, settings);
   std::vector<Gaussian<V>> tilted;

@@ -1,21 +1,20 @@
-#include <array>
+#include "fedep/inference/registry.h"
 
-#include "fedep/inference/method.h"
+#include <cstddef>
+
+#include "fedep/message/check.h"
 #include "fedep/message/nearest.h"
 
 namespace fedep {
 namespace {
 
-constexpr std::array kMethods{
-    Method{"scaled_identity", "precision set to alpha per example, nothing estimated",
-           MethodKind::scaled_identity, Family::isotropic, "I"},
-    Method{"sample_moments", "variances of the chain's samples, shrunk", MethodKind::sample_moments,
-           Family::diagonal, "M"},
-    Method{"laplace", "diagonal Fisher information at the chain's mean", MethodKind::laplace,
-           Family::diagonal, "L"},
-    Method{"ngvi", "natural-gradient variational inference of the precision", MethodKind::ngvi,
-           Family::diagonal, "V"},
-};
+// The rows without what depends on a storage.
+constexpr auto kMethods = [] {
+  constexpr auto& table = kMethodTable<HostVector<float>>;
+  std::array<Method, table.size()> methods{};
+  for (std::size_t i = 0; i < table.size(); ++i) methods[i] = table[i].method;
+  return methods;
+}();
 
 }  // namespace
 
@@ -32,19 +31,7 @@ const Method& find_method(std::string_view name) {
 
 void check_inference(const InferenceSettings& settings, int chain_epochs) {
   const Method& method = find_method(settings.name);
-  if (method.kind == MethodKind::sample_moments && chain_epochs < 2) {
-    fail("phase.inference", "client.epochs with sample_moments", "at least 2",
-         fmt::format("{}", chain_epochs));
-  }
-  if (method.kind == MethodKind::sample_moments && settings.shrinkage == 0 && !settings.langevin) {
-    throw InputError(
-        "phase.inference: sample_moments needs shrinkage or langevin: variances of noiseless SGD "
-        "vanish where it has converged");
-  }
-  // Draws of a step are told apart by so many bits of their addresses.
-  if (method.kind == MethodKind::ngvi && settings.samples > 127) {
-    fail("phase.inference", "samples", "at most 127", fmt::format("{}", settings.samples));
-  }
+  if (method.check != nullptr) method.check(settings, chain_epochs);
 }
 
 void check_samples(const InferenceSettings& settings, int chain_epochs) {

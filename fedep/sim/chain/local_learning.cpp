@@ -1,6 +1,6 @@
 #include "fedep/sim/chain/local_learning.h"
 
-#include "fedep/inference/method.h"
+#include "fedep/inference/infer_cohort.h"
 #include "fedep/sim/chain/cpu_cohort.h"
 #include "fedep/sim/chain/learning_parts.h"
 
@@ -37,8 +37,8 @@ class LocalLearning final : public LocalInference {
 
 ChainSettings chain_settings(const Recipe& recipe, const Phase& phase) {
   const Algorithm& algorithm = *phase.algorithm;
-  const bool variance = algorithm.needs == Needs::tilted &&
-                        find_method(phase.inference.name).kind == MethodKind::sample_moments;
+  const bool variance =
+      algorithm.needs == Needs::tilted && find_method(phase.inference.name).needs_variance;
   return {.client = recipe.client,
           .augment = recipe.data.augment,
           .pooled = algorithm.pools_epochs,

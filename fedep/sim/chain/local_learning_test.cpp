@@ -11,7 +11,7 @@
 
 #include "fedep/data/made_up/regression.h"
 #include "fedep/data/memory_dataset.h"
-#include "fedep/inference/method.h"
+#include "fedep/inference/infer_cohort.h"
 #include "fedep/model/linear.h"
 #include "fedep/round/play_round.h"
 #include "fedep/sim/chain/cpu_cohort.h"

@@ -4,7 +4,7 @@
 #include <functional>
 #include <numeric>
 
-#include "fedep/inference/method.h"
+#include "fedep/inference/infer_cohort.h"
 #include "fedep/message/check.h"
 #include "fedep/model/registry.h"
 #include "fedep/sim/chain/learning_parts.h"

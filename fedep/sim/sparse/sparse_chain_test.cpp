@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "fedep/data/memory_dataset.h"
-#include "fedep/inference/method.h"
+#include "fedep/inference/infer_cohort.h"
 #include "fedep/message/error.h"
 #include "fedep/sim/chain/cpu_cohort.h"
 #include "fedep/sim/test_round.h"

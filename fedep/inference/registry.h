@@ -1,0 +1,55 @@
+// The table of inference methods. Its rows are made once for every storage V: a core's vectors and a
+// GPU's have the same methods, and a method that compiles for both runs on both.
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "fedep/inference/cohort.h"
+#include "fedep/inference/laplace.h"
+#include "fedep/inference/method.h"
+#include "fedep/inference/ngvi.h"
+#include "fedep/inference/sample_moments.h"
+#include "fedep/inference/scaled_identity.h"
+
+namespace fedep {
+
+template <Storage V>
+struct MethodRow {
+  Method method;
+  // The tilted distribution of every row of a cohort whose chains have ended. What it says of a client
+  // without examples is not used.
+  std::vector<Gaussian<V>> (*tilted)(Cohort<V>& cohort, const InferenceSettings& settings);
+};
+
+template <Storage V>
+inline constexpr std::array kMethodTable{
+    MethodRow<V>{{.name = "scaled_identity",
+                  .summary = "precision set to alpha per example, nothing estimated",
+                  .family = Family::isotropic},
+                 scaled_identity<V>},
+    MethodRow<V>{{.name = "sample_moments",
+                  .summary = "variances of the chain's samples, shrunk",
+                  .family = Family::diagonal,
+                  .needs_variance = true,
+                  .check = check_sample_moments},
+                 sample_moments<V>},
+    MethodRow<V>{{.name = "laplace",
+                  .summary = "diagonal Fisher information at the chain's mean",
+                  .family = Family::diagonal},
+                 laplace<V>},
+    MethodRow<V>{{.name = "ngvi",
+                  .summary = "natural-gradient variational inference of the precision",
+                  .family = Family::diagonal,
+                  .check = check_ngvi},
+                 ngvi<V>},
+};
+
+// Throws as find_method() does.
+template <Storage V>
+const MethodRow<V>& method_row(std::string_view name) {
+  return kMethodTable<V>[std::size_t(&find_method(name) - methods().data())];
+}
+
+}  // namespace fedep
