@@ -14,6 +14,7 @@
 #include "fedep/data/table/table_features.h"
 #include "fedep/message/error.h"
 #include "fedep/message/nearest.h"
+#include "fedep/model/registry.h"
 #include "fedep/store/json.h"
 
 namespace fedep {
@@ -23,7 +24,7 @@ constexpr double kNormal975 = 1.959963984540054;  // 97.5 % quantile of the stan
 
 // Names of a linear model's weights and bias.
 std::vector<std::string> names_of(const Recipe& recipe, const DatasetInfo& data) {
-  if (recipe.model.name != "linear") {
+  if (!find_model(recipe.model.name).is_linear) {
     throw InputError(
         fmt::format("coefficients: model must be linear, but is {}", recipe.model.name));
   }

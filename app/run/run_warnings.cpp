@@ -80,10 +80,11 @@ std::vector<std::string> warnings_of(const Recipe& recipe, const std::vector<Pha
     if (what.empty()) continue;
     lines.push_back(fmt::format("phase.{} ({}): {}", i, phases[i].algorithm->name, what));
   }
-  const double own =
-      task.data() != nullptr ? least_curvature(recipe.model, task.data()->info()) : 0;
-  for (const StrongPull& pull : strong_pulls(recipe, phases, task.population(), own)) {
-    lines.push_back(to_text(pull));
+  if (const Dataset* const data = task.data(); data != nullptr) {
+    const double own = least_curvature(recipe.model, data->info());
+    for (const StrongPull& pull : strong_pulls(recipe, phases, task.population(), own)) {
+      lines.push_back(to_text(pull));
+    }
   }
   return lines;
 }

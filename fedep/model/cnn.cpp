@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "fedep/model/blas.h"
+#include "fedep/model/image_shape.h"
 #include "fedep/model/initial_weights.h"
 #include "fedep/model/layer/elementwise.h"
 #include "fedep/model/layer/pool.h"
@@ -152,8 +153,43 @@ class Cnn final : public Network {
   std::vector<float> pooled_factor_, hidden_factor_;  // dropout
 };
 
+CnnShape shape_for(const DatasetInfo& data) {
+  const auto [height, width, channels] = image_shape("cnn", data, 6);
+  return {.height = height, .width = width, .channels = channels, .outputs = data.outputs};
+}
+
 }  // namespace
 
 std::unique_ptr<Network> make_cnn(const CnnShape& shape) { return std::make_unique<Cnn>(shape); }
+
+std::unique_ptr<Model> cnn_model(const ModelSettings& settings, const DatasetInfo& data) {
+  return make_network_model(make_cnn(shape_for(data)), {data.target, settings.noise});
+}
+
+std::optional<StepWork> cnn_work(const DatasetInfo& data) {
+  const CnnShape s = shape_for(data);
+  StepWork work;
+  work.add_convolution(valid_convolution(s.height, s.width, s.channels, s.first, 3, 1));
+  work.add_convolution(valid_convolution(s.height - 2, s.width - 2, s.first, s.second, 3, 1));
+  const std::size_t pooled = (s.height - 4) / 2 * ((s.width - 4) / 2) * s.second;
+  work.add_pool((s.height - 4) * (s.width - 4) * s.second, pooled);
+  work.add_dense(pooled, s.hidden);
+  work.add_dense(s.hidden, s.outputs);
+  return work;
+}
+
+// Kernels are kept as [height, width, in, out]; torch wants [out, in, height, width].
+std::string cnn_module_source(const ModelSettings&, const Layout&) {
+  return R"(
+def forward(self, x):
+    x = x.permute(0, 3, 1, 2)
+    x = torch.relu(torch.conv2d(x, self.conv1.weight.permute(3, 2, 0, 1), self.conv1.bias))
+    x = torch.relu(torch.conv2d(x, self.conv2.weight.permute(3, 2, 0, 1), self.conv2.bias))
+    x = torch.max_pool2d(x, [2, 2], [2, 2])
+    x = x.permute(0, 2, 3, 1).flatten(1)
+    x = torch.relu(x.matmul(self.hidden.weight) + self.hidden.bias)
+    return x.matmul(self.logits.weight) + self.logits.bias
+)";
+}
 
 }  // namespace fedep

@@ -4,8 +4,13 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
+#include <string>
 
+#include "fedep/config/recipe.h"
+#include "fedep/data/dataset.h"
 #include "fedep/model/network.h"
+#include "fedep/model/step_work.h"
 
 namespace fedep {
 
@@ -17,5 +22,10 @@ struct CnnShape {
 };
 
 std::unique_ptr<Network> make_cnn(const CnnShape& shape);
+
+// What its row in registry.cpp holds.
+std::unique_ptr<Model> cnn_model(const ModelSettings& settings, const DatasetInfo& data);
+std::optional<StepWork> cnn_work(const DatasetInfo& data);
+std::string cnn_module_source(const ModelSettings& settings, const Layout& layout);
 
 }  // namespace fedep

@@ -81,4 +81,29 @@ std::unique_ptr<Model> make_linear(const LinearShape& shape) {
   return std::make_unique<Linear>(shape);
 }
 
+std::unique_ptr<Model> linear_model(const ModelSettings& settings, const DatasetInfo& data) {
+  const LinearShape shape{.features = data.feature_count(),
+                          .outputs = data.outputs,
+                          .target = data.target,
+                          .noise = settings.noise,
+                          .initial_scale = settings.initial_scale};
+  if (data.sparse) return make_sparse_linear(shape);
+  return make_linear(shape);
+}
+
+// What sparse features ask depends on how many there are.
+std::optional<StepWork> linear_work(const DatasetInfo& data) {
+  if (data.sparse) return std::nullopt;
+  StepWork work;
+  work.add_dense(data.feature_count(), data.outputs);
+  return work;
+}
+
+std::string linear_module_source(const ModelSettings&, const Layout&) {
+  return R"(
+def forward(self, x):
+    return x.flatten(1).matmul(self.weight) + self.bias
+)";
+}
+
 }  // namespace fedep

@@ -7,10 +7,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "fedep/config/recipe.h"
+#include "fedep/data/dataset.h"
 #include "fedep/model/model.h"
+#include "fedep/model/step_work.h"
 
 namespace fedep {
 
@@ -46,5 +51,10 @@ class SparseLinear : public Model {
 };
 
 std::unique_ptr<SparseLinear> make_sparse_linear(const LinearShape& shape);
+
+// What its row in registry.cpp holds.
+std::unique_ptr<Model> linear_model(const ModelSettings& settings, const DatasetInfo& data);
+std::optional<StepWork> linear_work(const DatasetInfo& data);
+std::string linear_module_source(const ModelSettings& settings, const Layout& layout);
 
 }  // namespace fedep

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -136,7 +138,7 @@ TEST(Models, StartTheSameFromTheSameSeed) {
 // With all weights zero the logits are the bias, and the loss of c classes is log c.
 TEST(Models, KnowNothingAtZeroWeights) {
   for (const ModelRow& row : models()) {
-    if (row.name == "torchscript") continue;
+    if (row.is_module) continue;
     const DatasetInfo info = emnist();
     const auto model = make_model({.name = std::string(row.name)}, info);
     std::vector<float> theta(model->size(), 0.0f), gradient(model->size(), 0.0f), out(2 * 62, 1.0f);
@@ -147,6 +149,67 @@ TEST(Models, KnowNothingAtZeroWeights) {
     model->logits(theta, batch, {}, out);
     EXPECT_EQ(out, std::vector<float>(2 * 62, 0.0f)) << row.name;
     EXPECT_NEAR(model->loss_gradient(theta, batch, {}, gradient), std::log(62.0), 1e-6) << row.name;
+  }
+}
+
+TEST(Models, AreFoundByName) {
+  std::set<std::string_view> names;
+  for (const ModelRow& row : models()) {
+    EXPECT_EQ(&find_model(row.name), &row);
+    EXPECT_FALSE(row.summary.empty()) << row.name;
+    EXPECT_TRUE(names.insert(row.name).second) << row.name;
+  }
+}
+
+// A weight that data can move takes part in at least one product; biases are added.
+TEST(Models, ThatCountTheirWorkMultiplyEveryLiveWeight) {
+  for (const ModelRow& row : models()) {
+    if (row.step_work == nullptr) continue;
+    const auto model = make_model({.name = std::string(row.name)}, cifar());
+    std::size_t biases = 0;
+    for (const TensorShape& tensor : model->layout()) {
+      if (tensor.shape.size() == 1) biases += tensor.size();
+    }
+    const std::optional<StepWork> work = row.step_work(cifar());
+    ASSERT_TRUE(work) << row.name;
+    EXPECT_GE(work->multiply_adds, live_size(*model) - biases) << row.name;
+    EXPECT_GT(work->activations, cifar().feature_count()) << row.name;
+  }
+}
+
+TEST(Models, WrittenAsTorchscriptUseEveryTensor) {
+  for (const ModelRow& row : models()) {
+    if (row.module_source == nullptr) continue;
+    const ModelSettings settings{.name = std::string(row.name)};
+    const Layout layout = make_model(settings, cifar())->layout();
+    const std::string source = row.module_source(settings, layout);
+    for (const TensorShape& tensor : layout) {
+      EXPECT_NE(source.find("self." + tensor.name), std::string::npos) << row.name << tensor.name;
+    }
+  }
+}
+
+TEST(Models, ThatAreLinearHaveOneCoefficientPerFeatureAndThenTheIntercept) {
+  for (const ModelRow& row : models()) {
+    if (!row.is_linear) continue;
+    const auto model = make_model({.name = std::string(row.name)}, data_of("table", {13}, 1));
+    std::vector<float> theta(14, 0.0f), out(1);
+    theta[4] = 2;
+    theta[13] = 0.5f;
+    Batch batch;
+    batch.size = 1;
+    batch.dense.assign(13, 1.0f);
+    batch.dense[4] = 3;
+    batch.labels = {0};
+    model->logits(theta, batch, {}, out);
+    EXPECT_FLOAT_EQ(out[0], 6.5f) << row.name;
+  }
+}
+
+TEST(Models, RefuseDataWithoutFeatures) {
+  for (const ModelRow& row : models()) {
+    EXPECT_THROW(make_model({.name = std::string(row.name)}, data_of("empty", {}, 3)), InputError)
+        << row.name;
   }
 }
 

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <string_view>
 
 #include "fedep/model/blas.h"
+#include "fedep/model/image_shape.h"
 #include "fedep/model/initial_weights.h"
 #include "fedep/model/layer/elementwise.h"
 #include "fedep/model/layer/norm.h"
@@ -183,10 +185,73 @@ class Resnet final : public Network {
   std::vector<float> d_mean_, d_, scratch_;
 };
 
+ResnetShape shape_for(std::string_view name, const ResnetChannels& group_channels,
+                      const DatasetInfo& data) {
+  const auto [height, width, channels] = image_shape(name, data, 1);
+  return {.height = height,
+          .width = width,
+          .channels = channels,
+          .outputs = data.outputs,
+          .group_channels = group_channels};
+}
+
+std::unique_ptr<Model> model_of(ResnetShape shape, const ModelSettings& settings,
+                                TargetKind target) {
+  shape.norm = settings.norm;
+  return make_network_model(make_resnet(shape), {target, settings.noise});
+}
+
+StepWork work_of(const ResnetShape& shape) {
+  const ResnetChannels& channels = shape.group_channels;
+  StepWork work;
+  const ConvolutionShape stem =
+      same_convolution(shape.height, shape.width, shape.channels, channels[0], 7, 2);
+  work.add_convolution(stem);
+  const ConvolutionShape pool = same_convolution(stem.out_height, stem.out_width, 1, 1, 3, 2);
+  work.add_pool(stem.output_size(), pool.positions() * channels[0]);
+  std::size_t height = pool.out_height, width = pool.out_width, in = channels[0];
+  for (std::size_t group = 0; group < channels.size(); ++group) {
+    for (std::size_t block = 0; block < shape.blocks; ++block) {
+      const std::size_t stride = group > 0 && block == 0 ? 2 : 1, out = channels[group];
+      const ConvolutionShape first = same_convolution(height, width, in, out, 3, stride);
+      work.add_norm(first.input_size());
+      work.add_convolution(first);
+      work.add_norm(first.output_size());
+      work.add_convolution(same_convolution(first.out_height, first.out_width, out, out, 3, 1));
+      if (stride != 1 || in != out) {
+        work.add_convolution(same_convolution(height, width, in, out, 1, stride));
+        work.add_norm(first.output_size());
+      }
+      height = first.out_height;
+      width = first.out_width;
+      in = out;
+    }
+  }
+  work.add_norm(height * width * in);
+  work.add_dense(in, shape.outputs);
+  return work;
+}
+
 }  // namespace
 
 std::unique_ptr<Network> make_resnet(const ResnetShape& shape) {
   return std::make_unique<Resnet>(shape);
+}
+
+std::unique_ptr<Model> resnet18_model(const ModelSettings& settings, const DatasetInfo& data) {
+  return model_of(shape_for("resnet18", kResnet18Channels, data), settings, data.target);
+}
+
+std::unique_ptr<Model> resnet_small_model(const ModelSettings& settings, const DatasetInfo& data) {
+  return model_of(shape_for("resnet_small", kResnetSmallChannels, data), settings, data.target);
+}
+
+std::optional<StepWork> resnet18_work(const DatasetInfo& data) {
+  return work_of(shape_for("resnet18", kResnet18Channels, data));
+}
+
+std::optional<StepWork> resnet_small_work(const DatasetInfo& data) {
+  return work_of(shape_for("resnet_small", kResnetSmallChannels, data));
 }
 
 }  // namespace fedep

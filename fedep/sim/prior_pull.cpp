@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "fedep/model/registry.h"
 #include "fedep/sim/chain/chain.h"
 
 namespace fedep {
@@ -31,7 +32,7 @@ double first_pull(const Phase& phase, double prior, const Population& population
 }  // namespace
 
 double least_curvature(const ModelSettings& model, const DatasetInfo& data) {
-  if (model.name != "linear" || data.target != TargetKind::real) return 0;
+  if (!find_model(model.name).is_linear || data.target != TargetKind::real) return 0;
   return 1 / (model.noise * model.noise);
 }
 
@@ -39,11 +40,9 @@ std::vector<StrongPull> strong_pulls(const Recipe& recipe, const std::vector<Pha
                                      const Population& population, double own) {
   std::vector<StrongPull> found;
   const OptimizerSettings& optimizer = recipe.client.optimizer;
-  if (optimizer.name != "sgd") return found;  // others set the length of their steps themselves
   const double prior = recipe.server.prior ? recipe.server.prior->precision : 0;
   for (std::size_t i = 0; i < phases.size(); ++i) {
     const Phase& phase = phases[i];
-    if (phase.inference.name.starts_with("exact")) continue;  // makes no steps
     const bool hears_others = phase.algorithm->needs == Needs::tilted;
     StrongPull strongest;
     strongest.phase = i;

@@ -31,7 +31,7 @@ struct StrongPull {
 // model's intercept where the outcome is a number, whatever the columns are. 0 where nothing is known.
 double least_curvature(const ModelSettings& model, const DatasetInfo& data);
 
-// At most one of each phase; `own` is least_curvature(). Only what a phase begins with is known
+// Of clients that learn by steps from examples. At most one of each phase; `own` is least_curvature(). Only what a phase begins with is known
 // here: Laplace and NGVI go on to precisions of their own.
 std::vector<StrongPull> strong_pulls(const Recipe& recipe, const std::vector<Phase>& phases,
                                      const Population& population, double own = 0);

@@ -1,3 +1,5 @@
+#include "fedep/cuda/network/cohort_cnn.h"
+
 #include <algorithm>
 
 #include "fedep/cuda/network/cohort_network.h"
@@ -186,14 +188,14 @@ class CohortCnn final : public CohortNetwork {
 
 }  // namespace
 
-std::unique_ptr<CohortNetwork> make_cohort_cnn(const DatasetInfo& data,
-                                               const CohortCapacity& capacity) {
+std::unique_ptr<CohortModel> make_cohort_cnn(const ModelSettings&, const DatasetInfo& data,
+                                             const CohortCapacity& capacity) {
   CnnShape shape;
   shape.height = std::size_t(data.features.at(0));
   shape.width = std::size_t(data.features.at(1));
   shape.channels = std::size_t(data.features.at(2));
   shape.outputs = data.outputs;
-  return std::make_unique<CohortCnn>(shape, capacity);
+  return make_network_cohort(std::make_unique<CohortCnn>(shape, capacity), capacity);
 }
 
 }  // namespace fedep

@@ -1,3 +1,5 @@
+#include "fedep/cuda/network/cohort_linear.h"
+
 #include "fedep/cuda/network/cohort_network.h"
 
 namespace fedep {
@@ -44,11 +46,13 @@ class CohortLinear final : public CohortNetwork {
 
 }  // namespace
 
-std::unique_ptr<CohortNetwork> make_cohort_linear(const DatasetInfo& data,
-                                                  const CohortCapacity& capacity) {
+std::unique_ptr<CohortModel> make_cohort_linear(const ModelSettings&, const DatasetInfo& data,
+                                                const CohortCapacity& capacity) {
   check_extent(gpu::make_dense(int(data.feature_count()), int(data.outputs)), capacity.rows);
-  return std::make_unique<CohortLinear>(data.feature_count(), data.outputs,
-                                        capacity.precision == ProductPrecision::float32);
+  return make_network_cohort(
+      std::make_unique<CohortLinear>(data.feature_count(), data.outputs,
+                                     capacity.precision == ProductPrecision::float32),
+      capacity);
 }
 
 }  // namespace fedep

@@ -1,14 +1,12 @@
 #include "fedep/cuda/network/cohort_model.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
-#include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "fedep/cuda/network/cohort_network.h"
-#include "fedep/cuda/network/cohort_torchscript.h"
 #include "fedep/cuda/network/layer_kernels.h"
 #include "fedep/message/error.h"
 
@@ -183,43 +181,11 @@ class NetworkCohortModel final : public CohortModel {
   SideStream side_;
 };
 
-std::unique_ptr<CohortNetwork> make_network(const ModelSettings& settings, const DatasetInfo& data,
-                                            const CohortCapacity& capacity) {
-  if (settings.name == "linear") return make_cohort_linear(data, capacity);
-  if (settings.name == "cnn") return make_cohort_cnn(data, capacity);
-  const bool small = settings.name == "resnet_small";
-  const std::vector<std::size_t> channels =
-      small ? std::vector<std::size_t>{8, 16, 32, 64} : std::vector<std::size_t>{64, 128, 256, 512};
-  return make_cohort_resnet(channels, settings.norm, data, capacity);
-}
-
 }  // namespace
 
-void check_cohort_model(const ModelSettings& settings, const DatasetInfo& data) {
-  if (data.sparse || data.target != TargetKind::label) {
-    throw InputError(
-        fmt::format("data {}: cohorts on the GPU have dense features and one label an example; use "
-                    "--device cpu",
-                    data.name));
-  }
-  constexpr std::array<std::string_view, 4> kModels{"cnn", "linear", "resnet18", "resnet_small"};
-  if (std::find(kModels.begin(), kModels.end(), settings.name) != kModels.end()) return;
-  if (settings.name == "torchscript") {
-    if (!torchscript_on_gpu()) make_cohort_torchscript(settings, data, {});  // says why not
-    return;
-  }
-  throw InputError(fmt::format(
-      "model {}: cohorts on the GPU are of cnn, linear, resnet18, resnet_small or torchscript; use "
-      "--device cpu",
-      settings.name));
-}
-
-std::unique_ptr<CohortModel> make_cohort_model(const ModelSettings& settings,
-                                               const DatasetInfo& data,
-                                               const CohortCapacity& capacity) {
-  check_cohort_model(settings, data);
-  if (settings.name == "torchscript") return make_cohort_torchscript(settings, data, capacity);
-  return std::make_unique<NetworkCohortModel>(make_network(settings, data, capacity), capacity);
+std::unique_ptr<CohortModel> make_network_cohort(std::unique_ptr<CohortNetwork> network,
+                                                 const CohortCapacity& capacity) {
+  return std::make_unique<NetworkCohortModel>(std::move(network), capacity);
 }
 
 }  // namespace fedep

@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <string_view>
 
 #include "fedep/config/recipe.h"
 #include "fedep/cuda/device/stream_address.h"
@@ -89,10 +91,23 @@ class CohortModel {
                                      const CohortSquares& squares) = 0;
 };
 
-// Throws InputError for a model that has no kernels here (sparse features; TorchScript modules, in a
-// build that cannot run them on the GPU), and for targets other than labels.
+// A model that runs on a GPU; model/registry.h has the rest of its row.
+struct CohortModelRow {
+  std::string_view name;
+  std::unique_ptr<CohortModel> (*make)(const ModelSettings& settings, const DatasetInfo& data,
+                                       const CohortCapacity& capacity);
+  bool takes_turns = false;  // clients of a step one after another, computed by torch
+};
+
+// One row each in registry.cpp.
+std::span<const CohortModelRow> cohort_models();
+// Throws InputError that names the models there are.
+const CohortModelRow& find_cohort_model(std::string_view name);
+
+// Throws InputError for a model that has no row, for a TorchScript module that cannot run on the GPU
+// (which is tried), for sparse features and for targets other than labels.
 void check_cohort_model(const ModelSettings& settings, const DatasetInfo& data);
-// Does so too, and for batches and images larger than kernels can count.
+// Throws so too, and for batches and images larger than kernels can count.
 std::unique_ptr<CohortModel> make_cohort_model(const ModelSettings& settings,
                                                const DatasetInfo& data,
                                                const CohortCapacity& capacity);

@@ -2,13 +2,13 @@
 // is the same step of each client alone.
 #include "fedep/cuda/network/cohort_model.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "fedep/cuda/device/device.h"
 #include "fedep/cuda/network/cohort_network.h"
-#include "fedep/cuda/network/cohort_torchscript.h"
 #include "fedep/cuda/network/test_cohort_model.h"
 #include "fedep/message/error.h"
 #include "fedep/model/registry.h"
@@ -18,7 +18,7 @@ namespace fedep {
 namespace {
 
 struct Case {
-  const char* name;
+  std::string_view name;
   std::vector<std::int64_t> features;
   std::size_t outputs;
   NormKind norm;
@@ -41,7 +41,8 @@ struct World {
   World(const Case& test, ProductPrecision precision) : World(test, precision, test.counts()) {}
   World(const Case& test, ProductPrecision precision, std::vector<std::int32_t> sizes)
       : info(info_of(test)),
-        settings{.name = test.name, .norm = test.norm, .initial_scale = 0.1, .path = {}},
+        settings{
+            .name = std::string(test.name), .norm = test.norm, .initial_scale = 0.1, .path = {}},
         rows(std::size_t(test.rows)),
         counts(std::move(sizes)),
         clients(counts.size()),
@@ -109,26 +110,35 @@ struct World {
   DeviceArray<StreamAddress> d_addresses;
 };
 
+std::vector<Case> all_cases() {
+  std::vector<Case> cases{
+      {"linear", {12}, 5, NormKind::group_norm},
+      {"linear", {100}, 100, NormKind::group_norm},
+      {"cnn", {28, 28, 1}, 62, NormKind::group_norm},
+      {"cnn", {32, 32, 3}, 10, NormKind::group_norm},
+      {"resnet_small", {24, 24, 3}, 10, NormKind::per_position},
+      {"resnet_small", {24, 24, 3}, 10, NormKind::group_norm},
+      {"resnet18", {24, 24, 3}, 100, NormKind::per_position},
+      {"resnet18", {32, 32, 3}, 100, NormKind::group_norm},
+      // Weights whose gradients are sums in one part, of many terms.
+      {"cnn", {7, 7, 1}, 4, NormKind::group_norm},
+      {"resnet_small", {24, 24, 3}, 10, NormKind::group_norm, 25},
+      {"linear", {16}, 8, NormKind::group_norm, 128},
+  };
+  // Every row of the table, on images that suit all.
+  for (const CohortModelRow& row : cohort_models()) {
+    if (!row.takes_turns) cases.push_back({row.name, {8, 8, 3}, 4, NormKind::group_norm});
+  }
+  return cases;
+}
+
 class CohortModelTest : public testing::TestWithParam<std::tuple<int, ProductPrecision>> {
  protected:
   void SetUp() override {
     if (const std::string why = device_problem(); !why.empty()) GTEST_SKIP() << why;
   }
   static const Case& test_case() {
-    static const std::vector<Case> cases{
-        {"linear", {12}, 5, NormKind::group_norm},
-        {"linear", {100}, 100, NormKind::group_norm},
-        {"cnn", {28, 28, 1}, 62, NormKind::group_norm},
-        {"cnn", {32, 32, 3}, 10, NormKind::group_norm},
-        {"resnet_small", {24, 24, 3}, 10, NormKind::per_position},
-        {"resnet_small", {24, 24, 3}, 10, NormKind::group_norm},
-        {"resnet18", {24, 24, 3}, 100, NormKind::per_position},
-        {"resnet18", {32, 32, 3}, 100, NormKind::group_norm},
-        // Weights whose gradients are sums in one part, of many terms.
-        {"cnn", {7, 7, 1}, 4, NormKind::group_norm},
-        {"resnet_small", {24, 24, 3}, 10, NormKind::group_norm, 25},
-        {"linear", {16}, 8, NormKind::group_norm, 128},
-    };
+    static const std::vector<Case> cases = all_cases();
     return cases[std::size_t(std::get<0>(GetParam()))];
   }
   // One rectifier or pool that chooses otherwise, because two numbers were equal to rounding, moves
@@ -291,31 +301,45 @@ TEST(CohortExtent, IsLimitedByWhatKernelsCount) {
   EXPECT_THROW(check_extent(gpu::make_dense(1 << 12, 10), 1 << 19), InputError);  // 2^31 floats
 }
 
+TEST(CohortModels, AreThoseWhoseRowsSayThatTheyRunOnAGpu) {
+  std::vector<std::string_view> said, there;
+  for (const ModelRow& row : models()) {
+    if (row.on_gpu) said.push_back(row.name);
+  }
+  for (const CohortModelRow& row : cohort_models()) there.push_back(row.name);
+  EXPECT_EQ(there, said);
+}
+
 TEST(CohortModelCheck, NamesWhatTheGpuCannotTrain) {
   const DatasetInfo info = info_of({"cnn", {8, 8, 1}, 4, NormKind::per_position});
   EXPECT_NO_THROW(check_cohort_model({.name = "cnn"}, info));
-  EXPECT_THROW(check_cohort_model({.name = "module"}, info), InputError);
+  try {
+    check_cohort_model({.name = "module"}, info);
+    FAIL() << "was not refused";
+  } catch (const InputError& error) {
+    for (const CohortModelRow& row : cohort_models()) {
+      EXPECT_NE(std::string(error.what()).find(row.name), std::string::npos) << row.name;
+    }
+  }
   DatasetInfo sparse = info;
   sparse.sparse = true;
   EXPECT_THROW(check_cohort_model({.name = "linear"}, sparse), InputError);
 }
 
-TEST(CohortModelCheck, SaysWhatBuildTorchscriptNeeds) {
+// Without a file a module is refused by any build, and by one without torch for that.
+TEST(CohortModelCheck, SaysWhatTorchscriptNeeds) {
   const DatasetInfo info = info_of({"torchscript", {8, 8, 1}, 4, NormKind::per_position});
-  if (torchscript_on_gpu()) {
-    EXPECT_NO_THROW(check_cohort_model({.name = "torchscript"}, info));
-    return;
-  }
   try {
     check_cohort_model({.name = "torchscript"}, info);
     FAIL() << "was not refused";
   } catch (const InputError& error) {
-    EXPECT_NE(std::string(error.what()).find("-DFEDEP_WITH_TORCH=ON"), std::string::npos);
+    EXPECT_THAT(error.what(), testing::AnyOf(testing::HasSubstr("-DFEDEP_WITH_TORCH=ON"),
+                                             testing::HasSubstr("model.path")));
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, CohortModelTest,
-                         testing::Combine(testing::Range(0, 11),
+                         testing::Combine(testing::Range(0, int(all_cases().size())),
                                           testing::Values(ProductPrecision::float32,
                                                           ProductPrecision::tf32)));
 

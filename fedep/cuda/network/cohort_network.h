@@ -1,5 +1,5 @@
 // What the cohort's networks share: a step is forward, loss, backward, and every layer's weights
-// move as soon as nobody needs their old values. A network says its two passes; make_cohort_model()
+// move as soon as nobody needs their old values. A network says its two passes; make_network_cohort()
 // makes a CohortModel of it.
 #pragma once
 
@@ -78,12 +78,7 @@ class CohortNetwork {
 // Zeroed, since rows that are not in use are read too.
 DeviceArray<float> zeros(std::size_t size);
 
-std::unique_ptr<CohortNetwork> make_cohort_linear(const DatasetInfo& data,
-                                                  const CohortCapacity& capacity);
-std::unique_ptr<CohortNetwork> make_cohort_cnn(const DatasetInfo& data,
-                                               const CohortCapacity& capacity);
-std::unique_ptr<CohortNetwork> make_cohort_resnet(const std::vector<std::size_t>& group_channels,
-                                                  NormKind norm, const DatasetInfo& data,
-                                                  const CohortCapacity& capacity);
+std::unique_ptr<CohortModel> make_network_cohort(std::unique_ptr<CohortNetwork> network,
+                                                 const CohortCapacity& capacity);
 
 }  // namespace fedep

@@ -1,7 +1,10 @@
+#include "fedep/cuda/network/cohort_resnet.h"
+
 #include <algorithm>
 
 #include "fedep/cuda/network/cohort_network.h"
 #include "fedep/cuda/network/layer_kernels.h"
+#include "fedep/model/resnet18.h"
 
 namespace fedep {
 namespace {
@@ -167,7 +170,7 @@ class CohortBlock {
 
 class CohortResnet final : public CohortNetwork {
  public:
-  CohortResnet(const std::vector<std::size_t>& channels, NormKind norm, const DatasetInfo& data,
+  CohortResnet(const ResnetChannels& channels, NormKind norm, const DatasetInfo& data,
                const CohortCapacity& capacity)
       : precise_(capacity.precision == ProductPrecision::float32),
         outputs_(data.outputs),
@@ -307,10 +310,19 @@ class CohortResnet final : public CohortNetwork {
 
 }  // namespace
 
-std::unique_ptr<CohortNetwork> make_cohort_resnet(const std::vector<std::size_t>& group_channels,
-                                                  NormKind norm, const DatasetInfo& data,
+std::unique_ptr<CohortModel> make_cohort_resnet18(const ModelSettings& settings,
+                                                  const DatasetInfo& data,
                                                   const CohortCapacity& capacity) {
-  return std::make_unique<CohortResnet>(group_channels, norm, data, capacity);
+  return make_network_cohort(
+      std::make_unique<CohortResnet>(kResnet18Channels, settings.norm, data, capacity), capacity);
+}
+
+std::unique_ptr<CohortModel> make_cohort_resnet_small(const ModelSettings& settings,
+                                                      const DatasetInfo& data,
+                                                      const CohortCapacity& capacity) {
+  return make_network_cohort(
+      std::make_unique<CohortResnet>(kResnetSmallChannels, settings.norm, data, capacity),
+      capacity);
 }
 
 }  // namespace fedep

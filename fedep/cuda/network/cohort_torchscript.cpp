@@ -292,8 +292,6 @@ class CohortTorchscript final : public CohortModel {
 
 }  // namespace
 
-bool torchscript_on_gpu() { return true; }
-
 std::unique_ptr<CohortModel> make_cohort_torchscript(const ModelSettings& settings,
                                                      const DatasetInfo& data,
                                                      const CohortCapacity& capacity) {

@@ -2,7 +2,6 @@
 // take turns: of each the forward pass, our loss, autograd, our update, all in one captured step.
 // This is the slower path; models with kernels of their own run all clients at once.
 //
-//   if (!torchscript_on_gpu()) …               // a build without torch, or whose torch has no CUDA
 //   const auto model = make_cohort_torchscript(settings, info, {.clients = 20, .rows = 20});
 //
 // Weights are views of the cohort's rows, nothing is copied. Batches are filled up to `rows`
@@ -17,10 +16,8 @@
 
 namespace fedep {
 
-bool torchscript_on_gpu();
-
 // Tries the module out, with a step that is captured. Throws InputError for what make_torchscript()
-// refuses, for modules that fail on the GPU or read values back there, and for those in which
+// refuses, in a build without torch or whose torch has no CUDA, for modules that fail on the GPU or read values back there, and for those in which
 // examples of a batch affect one another.
 std::unique_ptr<CohortModel> make_cohort_torchscript(const ModelSettings& settings,
                                                      const DatasetInfo& data,

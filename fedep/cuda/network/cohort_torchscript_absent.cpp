@@ -4,8 +4,6 @@
 
 namespace fedep {
 
-bool torchscript_on_gpu() { return false; }
-
 std::unique_ptr<CohortModel> make_cohort_torchscript(const ModelSettings&, const DatasetInfo&,
                                                      const CohortCapacity&) {
   throw InputError(

@@ -70,10 +70,10 @@ struct Room {
         fisher({*model, data, coordinates, capacity.clients, capacity.rows},
                wider_models(recipe, dataset, capacity), tape) {}
 
-  // TorchScript's clients take turns anyway.
+  // Wider models are of no use to clients that take turns.
   static CudaFisher::MakeModel wider_models(const Recipe& recipe, const Dataset& dataset,
                                             const CohortCapacity& capacity) {
-    if (recipe.model.name == "torchscript") return nullptr;
+    if (find_cohort_model(recipe.model.name).takes_turns) return nullptr;
     return [&recipe, &dataset, capacity](std::size_t clients) {
       return make_cohort_model(recipe.model, dataset.info(),
                                {clients, capacity.rows, capacity.precision});

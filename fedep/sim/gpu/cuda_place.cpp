@@ -1,5 +1,7 @@
 #include "fedep/sim/gpu/cuda_place.h"
 
+#include <fmt/ranges.h>
+
 #include "fedep/cuda/device/device.h"
 #include "fedep/cuda/device/device_gauge.h"
 #include "fedep/cuda/round/device_sites.h"
@@ -60,9 +62,15 @@ std::string cuda_text(const PlaceOptions& options) {
 }
 
 std::string cuda_remark(const Recipe& recipe) {
-  if (recipe.model.name != "torchscript") return "";
-  return "model torchscript runs one client at a time on the GPU, the slower path: cnn, linear, "
-         "resnet18 and resnet_small run all clients of a round at once";
+  if (!find_cohort_model(recipe.model.name).takes_turns) return "";
+  std::vector<std::string_view> others;
+  for (const CohortModelRow& row : cohort_models()) {
+    if (!row.takes_turns) others.push_back(row.name);
+  }
+  return fmt::format(
+      "model {} runs one client at a time on the GPU, the slower path: {} run all clients of a "
+      "round at once",
+      recipe.model.name, fmt::join(others, ", "));
 }
 
 void check_cuda_place(const Recipe& recipe, const Task& task) {
@@ -73,8 +81,6 @@ void check_cuda_place(const Recipe& recipe, const Task& task) {
         fmt::format("data {} must run on the CPU, but the device is cuda", recipe.data.name));
   }
   check_cohort_model(recipe.model, data->info());
-  // Whether a module can run there only shows when it does.
-  if (recipe.model.name == "torchscript") make_cohort_model(recipe.model, data->info(), {});
 }
 
 std::unique_ptr<Place> make_cuda_place(const Recipe& recipe, Task& task, SiteStore& home,

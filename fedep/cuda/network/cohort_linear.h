@@ -1,0 +1,14 @@
+// model/linear.h's dense model for a whole cohort; what its row in registry.cpp holds.
+#pragma once
+
+#include <memory>
+
+#include "fedep/cuda/network/cohort_model.h"
+
+namespace fedep {
+
+std::unique_ptr<CohortModel> make_cohort_linear(const ModelSettings& settings,
+                                                const DatasetInfo& data,
+                                                const CohortCapacity& capacity);
+
+}  // namespace fedep
