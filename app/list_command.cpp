@@ -1,7 +1,6 @@
 #include "app/list_command.h"
 
 #include <array>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,46 +8,43 @@
 #include <fmt/format.h>
 
 #include "fedep/algorithm/algorithm.h"
-#include "fedep/data/partition.h"
+#include "fedep/data/partition_kinds.h"
 #include "fedep/data/registry.h"
 #include "fedep/inference/method.h"
-#include "fedep/message/check.h"
-#include "fedep/message/nearest.h"
+#include "fedep/message/table.h"
 #include "fedep/model/registry.h"
 #include "fedep/optim/optimizer.h"
 #include "fedep/sim/places.h"
+#include "fedep/sim/toy_task.h"
 
 namespace fedep {
 namespace {
 
 struct Row {
-  std::string_view name, summary;
+  std::string_view name;
+  std::string summary;
 };
 
 template <class Table>
 std::vector<Row> rows_of(const Table& table) {
   std::vector<Row> rows;
-  for (const auto& entry : table) rows.push_back({entry.name, entry.summary});
+  for (const auto& entry : table) rows.push_back({entry.name, std::string(entry.summary)});
   return rows;
 }
 
-// The toy task's Gaussians are no data set with examples, so they and their inference are in no
-// registry.
-constexpr Row kToyData{"toy", "Gaussian clients of the toy experiment; inference exact only"};
-constexpr std::array kToyInference{
-    Row{"exact", "toy: moments of the tilted distribution, diagonal"},
-    Row{"exact_identity", "toy: the same, one variance for all coordinates"},
-};
-
-std::vector<Row> data_rows() {
-  std::vector<Row> rows = rows_of(datasets());
-  rows.insert(rows.begin(), kToyData);
+std::vector<Row> model_rows() {
+  std::vector<Row> rows;
+  for (const ModelRow& model : models()) {
+    rows.push_back(
+        {model.name, fmt::format("{}{}", model.summary, model.on_gpu ? "" : "; no --device cuda")});
+  }
   return rows;
 }
 
 std::vector<Row> inference_rows() {
   std::vector<Row> rows = rows_of(methods());
-  rows.insert(rows.end(), kToyInference.begin(), kToyInference.end());
+  const std::vector<Row> of_toy = rows_of(toy_methods());
+  rows.insert(rows.end(), of_toy.begin(), of_toy.end());
   return rows;
 }
 
@@ -60,36 +56,36 @@ struct Listing {
 constexpr std::array kListings{
     Listing{"algorithms", [] { return rows_of(algorithms()); }},
     Listing{"inference", inference_rows},
-    Listing{"models", [] { return rows_of(models()); }},
-    Listing{"data", data_rows},
+    Listing{"models", model_rows},
+    Listing{"data", [] { return rows_of(datasets()); }},
     Listing{"partitions", [] { return rows_of(partition_kinds()); }},
     Listing{"optimizers", [] { return rows_of(optimizers()); }},
     Listing{"places", [] { return rows_of(places()); }},
 };
 
-void print(const Listing& listing) {
-  fmt::print("{}\n", listing.name);
-  for (const Row& row : listing.rows()) fmt::print("  {:<18} {}\n", row.name, row.summary);
-}
-
-void list(const std::string& what) {
-  std::vector<std::string_view> names;
-  for (const Listing& listing : kListings) {
-    if (what.empty() || listing.name == what) print(listing);
-    if (listing.name == what) return;
-    names.push_back(listing.name);
+std::string text_of(const Listing& listing) {
+  std::string text = fmt::format("{}\n", listing.name);
+  for (const Row& row : listing.rows()) {
+    text += fmt::format("  {:<18} {}\n", row.name, row.summary);
   }
-  if (!what.empty()) throw InputError(unknown_name("listing", what, names));
+  return text;
 }
 
 }  // namespace
+
+std::string list_text(std::string_view what) {
+  if (!what.empty()) return text_of(find_row("listing", kListings, what));
+  std::string text;
+  for (const Listing& listing : kListings) text += text_of(listing);
+  return text;
+}
 
 void add_list_command(Command& app, int&) {
   auto what = std::make_shared<std::string>();
   Command* command = app.add_subcommand(
       "list", "algorithms, inference, models, data, partitions, optimizers and places, by name");
   command->add_option("what", *what, "one of the lists; default all");
-  command->callback([what] { list(*what); });
+  command->callback([what] { fmt::print("{}", list_text(*what)); });
 }
 
 }  // namespace fedep

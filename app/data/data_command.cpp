@@ -14,7 +14,7 @@
 #include "fedep/config/read_recipe.h"
 #include "fedep/data/registry.h"
 #include "fedep/message/error.h"
-#include "fedep/message/nearest.h"
+#include "fedep/message/table.h"
 #include "fedep/model/registry.h"
 #include "fedep/store/json.h"
 
@@ -48,12 +48,7 @@ bool is_recipe(const std::string& what) {
 
 // A data set by name: in the folder of that name, as settings have it unless --set says otherwise.
 Recipe recipe_around(const DescribeOptions& options) {
-  std::vector<std::string_view> names;
-  for (const DatasetRow& row : datasets()) names.push_back(row.name);
-  const bool is_known = std::find(names.begin(), names.end(), options.what) != names.end();
-  if (!is_known && options.what != "toy") {  // which open_dataset refuses with its reason
-    throw InputError(unknown_name("recipe or data set", options.what, names));
-  }
+  find_row("recipe or data set", datasets(), options.what);
   const std::string text = fmt::format(
       "[data]\nname = \"{0}\"\npath = \"{0}\"\n[[phase]]\nalgorithm = \"fed_avg\"\nrounds = 1\n",
       options.what);

@@ -102,9 +102,6 @@ void evaluate(const Options& options) {
 EvaluateReport evaluate_run(const std::filesystem::path& run_or_checkpoint,
                             const std::filesystem::path& data_folder, const EvaluateDraws& draws) {
   const SavedPosterior saved = read_posterior(run_or_checkpoint);
-  if (saved.recipe.data.name == "toy") {
-    throw InputError("evaluate: data must have held-out examples, but toy has Gaussians alone");
-  }
   const auto data = open_task_data(saved.recipe, data_folder);
   check_features(saved, data->info());
   const auto model = model_of(saved, data->info());

@@ -1,7 +1,6 @@
 #include "fedep/data/partition.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -11,7 +10,6 @@
 
 #include "fedep/data/data_file.h"
 #include "fedep/message/check.h"
-#include "fedep/message/nearest.h"
 #include "fedep/random/stream.h"
 
 namespace fedep {
@@ -131,14 +129,6 @@ std::uint32_t take(std::vector<std::uint32_t>& pool) {
   pool.pop_back();
   return example;
 }
-
-constexpr std::array kKinds{
-    PartitionKind{"given", "an index file beside the data: int32, client after client"},
-    PartitionKind{"natural", "the client that the data name: writer, user, hospital"},
-    PartitionKind{"dirichlet", "a Dirichlet law over labels per client"},
-    PartitionKind{"pachinko", "Dirichlet laws over coarse labels, then over their fine ones"},
-    PartitionKind{"iid", "at random, in equal parts"},
-};
 
 }  // namespace
 
@@ -274,38 +264,6 @@ Partition read_partition(std::string_view dataset, const std::filesystem::path& 
     partition[i / per_client].push_back(std::uint32_t(index));
   }
   return partition;
-}
-
-std::span<const PartitionKind> partition_kinds() { return kKinds; }
-
-void check_partition_name(std::string_view name) {
-  std::vector<std::string_view> names;
-  for (const PartitionKind& kind : kKinds) names.push_back(kind.name);
-  if (std::find(names.begin(), names.end(), name) == names.end()) {
-    throw InputError(unknown_name("data.partition", name, names));
-  }
-}
-
-void check_natural_partition(const DataSettings& settings) {
-  check_partition_name(settings.partition);
-  if (settings.partition == "natural") return;
-  throw InputError(fmt::format("data.partition of {} must be natural, but is {}",
-                               shown(settings.name), settings.partition));
-}
-
-Partition draw_partition(const DataSettings& settings, std::span<const std::int32_t> labels,
-                         std::span<const std::int32_t> coarse, const PartitionPlan& plan) {
-  check_partition_name(settings.partition);
-  if (settings.partition == "iid") return iid_partition(labels.size(), plan);
-  if (settings.partition == "dirichlet") {
-    return dirichlet_partition(labels, settings.concentration, plan);
-  }
-  if (settings.partition == "pachinko" && !coarse.empty()) {
-    return pachinko_partition(coarse, labels, settings.concentration, kPachinkoFine, plan);
-  }
-  throw InputError(fmt::format("data.partition of {} must be given, dirichlet{} or iid, but is {}",
-                               shown(settings.name), coarse.empty() ? "" : ", pachinko",
-                               settings.partition));
 }
 
 std::vector<std::size_t> limit_clients(Partition& partition, const DataSettings& settings) {

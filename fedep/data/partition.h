@@ -51,21 +51,6 @@ Partition pachinko_partition(std::span<const std::int32_t> coarse,
 Partition read_partition(std::string_view dataset, const std::filesystem::path& path,
                          std::size_t per_client, std::size_t examples);
 
-// What `fedep list partitions` shows.
-struct PartitionKind {
-  std::string_view name;
-  std::string_view summary;
-};
-std::span<const PartitionKind> partition_kinds();
-// Throws InputError with the nearest name.
-void check_partition_name(std::string_view name);
-// For data whose clients are what they are: throws InputError unless the partition is natural.
-void check_natural_partition(const DataSettings& settings);
-
-// dirichlet, pachinko (needs coarse labels) or iid, as the settings say; data sets know the others.
-Partition draw_partition(const DataSettings& settings, std::span<const std::int32_t> labels,
-                         std::span<const std::int32_t> coarse, const PartitionPlan& plan);
-
 // Leaves out clients with fewer than min_examples (or none), and examples beyond max_examples
 // (0: no bound). Returns the places in the old partition of the clients that stay.
 std::vector<std::size_t> limit_clients(Partition& partition, const DataSettings& settings);

@@ -213,20 +213,5 @@ TEST(Partition, TestClientsAreAsLargeAsTrainingClients) {
   EXPECT_EQ(test_client_count(2, 50000, 0), 0u);
 }
 
-TEST(Partition, AnUnknownNameIsRefusedWithTheNearestOne) {
-  const std::string message = message_of<InputError>([] { check_partition_name("pachinco"); });
-  EXPECT_NE(message.find("did you mean pachinko?"), std::string::npos) << message;
-}
-
-TEST(CheckNaturalPartition, RefusesOtherNamesAndCorrectsUnknownOnes) {
-  EXPECT_NO_THROW(check_natural_partition({.name = "synthetic"}));
-  const auto refusal = [](const std::string& partition) {
-    return message_of<InputError>(
-        [&] { check_natural_partition({.name = "synthetic", .partition = partition}); });
-  };
-  EXPECT_EQ(refusal("iid"), "data.partition of synthetic must be natural, but is iid");
-  EXPECT_NE(refusal("dirichlett").find("did you mean dirichlet?"), std::string::npos);
-}
-
 }  // namespace
 }  // namespace fedep

@@ -24,17 +24,29 @@ enum class PartitionUse {
 struct DatasetRow {
   std::string_view name;
   std::string_view summary;
-  // `folder` is where data sets live: data.path is below it.
+  // `folder` is where data sets live: data.path is below it. Null: the clients are Gaussians, without
+  // examples (sim/toy_task.h).
   std::unique_ptr<Dataset> (*open)(const DataSettings& settings, std::uint64_t seed,
                                    const std::filesystem::path& folder);
   PartitionUse partition = PartitionUse::natural;
+  // Images of the same kind to be predicted, from a file (image/image_file.h); null: there is none.
+  Batch (*read_images)(const std::filesystem::path& file, const DatasetInfo& data) = nullptr;
+
+  bool has_examples() const { return open != nullptr; }
 };
 
 std::span<const DatasetRow> datasets();
 
-// Reads and checks everything. Throws InputError for a name that is not in the table (`toy`, which
-// has Gaussians and no examples, is not) and for files that are missing or wrong.
+// Throws InputError that suggests the nearest name.
+const DatasetRow& find_dataset(std::string_view name);
+
+// Reads and checks everything. Throws InputError for a name that is not in the table, for data
+// without examples and for files that are missing or wrong.
 std::unique_ptr<Dataset> open_dataset(const DataSettings& settings, std::uint64_t seed,
                                       const std::filesystem::path& folder);
+
+// Images to be predicted, as data of this description have them. Throws InputError for data whose
+// images come from no file, and as their reader does.
+Batch read_images(const std::filesystem::path& file, const DatasetInfo& data);
 
 }  // namespace fedep

@@ -6,9 +6,8 @@
 #include <Eigen/Cholesky>
 
 #include "fedep/data/made_up/toy.h"
-#include "fedep/data/partition.h"
-#include "fedep/inference/exact.h"
-#include "fedep/message/nearest.h"
+#include "fedep/data/partition_kinds.h"
+#include "fedep/message/table.h"
 #include "fedep/random/stream.h"
 
 namespace fedep {
@@ -16,20 +15,19 @@ namespace {
 
 using Dense = DenseGaussian<float>;
 
-struct ToyMethod {
-  std::string_view name;
-  Projection projection;
+constexpr std::array kMethods{
+    ToyMethod{.name = "exact",
+              .title = "exact",
+              .summary = "toy: moments of the tilted distribution, diagonal",
+              .projection = Projection::diagonal},
+    ToyMethod{.name = "exact_identity",
+              .title = "exact, scaled identity",
+              .summary = "toy: the same, one variance for all coordinates",
+              .projection = Projection::scaled_identity},
 };
-constexpr std::array kMethods{ToyMethod{"exact", Projection::diagonal},
-                              ToyMethod{"exact_identity", Projection::scaled_identity}};
 
 Projection projection_of(std::string_view name) {
-  std::vector<std::string_view> names;
-  for (const ToyMethod& method : kMethods) {
-    if (method.name == name) return method.projection;
-    names.push_back(method.name);
-  }
-  throw InputError(unknown_name("inference method for data toy:", name, names));
+  return find_row("inference method for data toy:", kMethods, name).projection;
 }
 
 struct ToyLikelihood {
@@ -157,6 +155,8 @@ class ToyTask final : public Task {
 };
 
 }  // namespace
+
+std::span<const ToyMethod> toy_methods() { return kMethods; }
 
 std::unique_ptr<Task> make_toy_task(const Recipe& recipe) {
   return std::make_unique<ToyTask>(recipe);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <limits>
 #include <optional>
 #include <span>
 #include <sstream>
@@ -19,7 +18,7 @@
 #include "fedep/data/data_file.h"
 #include "fedep/data/image/image_augment.h"
 #include "fedep/data/image/pca.h"
-#include "fedep/data/partition.h"
+#include "fedep/data/partition_kinds.h"
 #include "fedep/message/check.h"
 
 namespace fedep {
@@ -38,12 +37,10 @@ constexpr std::array<std::uint8_t, kFine> kCoarseOf{
     10, 3,  2,  12, 12, 16, 12, 1,  9,  19, 2,  10, 0,  1,  16, 12, 9,  13, 15, 13,
     16, 19, 2,  4,  6,  19, 5,  5,  8,  19, 18, 1,  2,  15, 6,  0,  17, 8,  14, 13};
 
-constexpr std::uint32_t kBad = std::numeric_limits<std::uint32_t>::max();
-
 struct CifarPart {
   std::vector<std::uint8_t> pixels;  // [examples, 32, 32, 3]
   std::vector<std::int32_t> labels;
-  std::vector<std::uint32_t> place;  // of a record of the file among the examples; kBad if left out
+  std::vector<std::uint32_t> place;  // of a record of the file among the examples, or kLeftOut
   Partition clients;                 // places among the examples
 
   std::span<const std::uint8_t> image(std::size_t example) const {
@@ -56,7 +53,7 @@ CifarPart read_part(const fs::path& path, std::size_t count, std::size_t& skippe
   check_data_size(kName, path, bytes.size(), count * kRecord);
   CifarPart part;
   part.pixels.resize(count * kImage);
-  part.place.assign(count, kBad);
+  part.place.assign(count, kLeftOut);
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint8_t* const record = bytes.data() + i * kRecord;
     if (record[1] >= kFine || record[0] != kCoarseOf[record[1]]) {
@@ -73,22 +70,17 @@ CifarPart read_part(const fs::path& path, std::size_t count, std::size_t& skippe
   return part;
 }
 
-// An index file speaks of records; those left out leave their client too.
-Partition given_clients(const CifarPart& part, const fs::path& path, const DataSettings& settings) {
-  Partition clients =
-      read_partition(kName, path, std::size_t(std::max(settings.examples, 0)), part.place.size());
-  for (auto& examples : clients) {
-    for (std::uint32_t& example : examples) example = part.place[example];
-    std::erase(examples, kBad);
-  }
-  return clients;
-}
-
-Partition drawn_clients(const CifarPart& part, const DataSettings& settings,
-                        const PartitionPlan& plan) {
+Partition clients_of(const CifarPart& part, const fs::path& index_file,
+                     const DataSettings& settings, const PartitionPlan& plan) {
   std::vector<std::int32_t> coarse;
   for (const std::int32_t label : part.labels) coarse.push_back(kCoarseOf[std::size_t(label)]);
-  return draw_partition(settings, part.labels, coarse, plan);
+  return make_partition(settings,
+                        {.dataset = kName,
+                         .labels = part.labels,
+                         .coarse = coarse,
+                         .index_file = index_file,
+                         .places = part.place},
+                        plan);
 }
 
 std::vector<std::string> read_names(const fs::path& path) {
@@ -109,26 +101,21 @@ class Cifar100 final : public Dataset {
   Cifar100(const DataSettings& settings, std::uint64_t seed, const fs::path& folder,
            const Cifar100Counts& counts)
       : augment_(settings.augment) {
-    check_partition_name(settings.partition);
+    find_partition(settings.partition);  // before anything is read
     info_.name = kName;
     info_.features = {24, 24, 3};
     info_.outputs = kFine;
     info_.output_names = read_names(folder / "fine_label_names.txt");
     train_ = read_part(folder / "train.bin", counts.train, info_.skipped_records);
     test_ = read_part(folder / "test.bin", counts.test, info_.skipped_records);
-    if (settings.partition == "given") {
-      train_.clients = given_clients(train_, folder / "pam_train.i32", settings);
-      test_.clients = given_clients(test_, folder / "pam_test.i32", settings);
-    } else {
-      const std::size_t clients = std::size_t(std::max(settings.clients, 0));
-      train_.clients =
-          drawn_clients(train_, settings, {.clients = clients, .seed = seed, .part = 0});
-      test_.clients = drawn_clients(
-          test_, settings,
-          {.clients = test_client_count(clients, train_.labels.size(), test_.labels.size()),
-           .seed = seed,
-           .part = 1});
-    }
+    const std::size_t clients = std::size_t(std::max(settings.clients, 0));
+    train_.clients = clients_of(train_, folder / "pam_train.i32", settings,
+                                {.clients = clients, .seed = seed, .part = 0});
+    test_.clients = clients_of(
+        test_, folder / "pam_test.i32", settings,
+        {.clients = test_client_count(clients, train_.labels.size(), test_.labels.size()),
+         .seed = seed,
+         .part = 1});
     for (const std::size_t c : limit_clients(train_.clients, settings)) {
       clients_.emplace_back(std::to_string(c), train_.clients[clients_.size()].size());
     }

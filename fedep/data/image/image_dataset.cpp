@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "fedep/data/partition_kinds.h"
 #include "fedep/message/check.h"
 
 namespace fedep {
@@ -94,12 +95,6 @@ void keep_clients(ImagePart& part, const std::vector<std::string>& chosen) {
 }
 
 void partition_naturally(ImageTask& task, const DataSettings& settings) {
-  if (task.train.ids.empty()) {
-    throw InputError(
-        fmt::format("data.partition of {} must be given, dirichlet or iid, but is "
-                    "natural: these data name no clients",
-                    task.info.name));
-  }
   // A client takes part in training if it can; its test examples come along, however few.
   std::vector<std::string> chosen;
   for (const std::size_t c : limit_clients(task.train.examples, settings)) {
@@ -118,21 +113,23 @@ void number_clients(ImagePart& part, std::string_view prefix) {
 
 void partition_anew(ImageTask& task, const DataSettings& settings, std::uint64_t seed,
                     const std::filesystem::path& folder) {
-  const bool given = settings.partition == "given";
-  const std::size_t per_client = std::size_t(std::max(settings.examples, 0));
   const std::size_t clients = std::size_t(std::max(settings.clients, 0));
-  const std::size_t test_clients = test_client_count(clients, task.train.size(), task.test.size());
-  task.train.examples = given ? read_partition(task.info.name, folder / "partition_train.i32",
-                                               per_client, task.train.size())
-                              : draw_partition(settings, task.train.labels, {},
-                                               {.clients = clients, .seed = seed, .part = 0});
+  task.train.examples = make_partition(settings,
+                                       {.dataset = task.info.name,
+                                        .labels = task.train.labels,
+                                        .index_file = folder / "partition_train.i32"},
+                                       {.clients = clients, .seed = seed, .part = 0});
   limit_clients(task.train.examples, settings);
   number_clients(task.train, "");
   if (task.test.size() > 0) {
-    task.test.examples = given ? read_partition(task.info.name, folder / "partition_test.i32",
-                                                per_client, task.test.size())
-                               : draw_partition(settings, task.test.labels, {},
-                                                {.clients = test_clients, .seed = seed, .part = 1});
+    task.test.examples =
+        make_partition(settings,
+                       {.dataset = task.info.name,
+                        .labels = task.test.labels,
+                        .index_file = folder / "partition_test.i32"},
+                       {.clients = test_client_count(clients, task.train.size(), task.test.size()),
+                        .seed = seed,
+                        .part = 1});
   }
   number_clients(task.test, "test-");
 }
@@ -176,12 +173,12 @@ DatasetInfo emnist_info(std::string name) {
 std::unique_ptr<Dataset> make_image_dataset(ImageTask task, const DataSettings& settings,
                                             std::uint64_t seed,
                                             const std::filesystem::path& folder) {
-  check_partition_name(settings.partition);
+  const PartitionKind& kind = find_partition(settings.partition);
   if (task.train.size() == 0) {
     throw InputError(fmt::format("{}: {} must have training examples, but has none", task.info.name,
                                  folder.string()));
   }
-  if (settings.partition == "natural") {
+  if (kind.natural() && !task.train.ids.empty()) {
     partition_naturally(task, settings);
   } else {
     partition_anew(task, settings, seed, folder);

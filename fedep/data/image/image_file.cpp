@@ -1,9 +1,5 @@
 #include "fedep/data/image/image_file.h"
 
-#include <algorithm>
-#include <array>
-#include <string_view>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -17,10 +13,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 4> kByteImages{"idx", "emnist62", "femnist", "leaf"};
 constexpr std::size_t kLabels = 2;  // of a CIFAR-100 record, before its pixels
 
-Batch read_cifar(const fs::path& file, const DatasetInfo& data) {
+}  // namespace
+
+Batch read_cifar_records(const fs::path& file, const DatasetInfo& data) {
   const std::vector<std::uint8_t> bytes = read_data_file(data.name, file);
   const std::size_t record = kLabels + kCifarCrop.image_size();
   if (bytes.empty() || bytes.size() % record != 0) {
@@ -40,7 +37,7 @@ Batch read_cifar(const fs::path& file, const DatasetInfo& data) {
   return out;
 }
 
-Batch read_bytes(const fs::path& file, const DatasetInfo& data) {
+Batch read_byte_images(const fs::path& file, const DatasetInfo& data) {
   const IdxArray images = read_idx(data.name, file);
   std::vector<std::int64_t> shape(images.dimensions.begin() + 1, images.dimensions.end());
   if (shape.size() == 2) shape.push_back(1);
@@ -54,19 +51,6 @@ Batch read_bytes(const fs::path& file, const DatasetInfo& data) {
   out.dense.reserve(images.values.size());
   for (const std::uint8_t pixel : images.values) out.dense.push_back(float(pixel) / 255.0f);
   return out;
-}
-
-}  // namespace
-
-Batch read_images(const fs::path& file, const DatasetInfo& data) {
-  if (data.name == "cifar100") return read_cifar(file, data);
-  if (std::find(kByteImages.begin(), kByteImages.end(), data.name) == kByteImages.end()) {
-    throw InputError(
-        fmt::format("predict: data must be a table, cifar100, {}, but are {}, for which no file "
-                    "can be read",
-                    fmt::join(kByteImages, ", "), data.name));
-  }
-  return read_bytes(file, data);
 }
 
 }  // namespace fedep

@@ -1,11 +1,5 @@
 // Images to be predicted, from a file of the format that the data set they resemble comes in,
-// prepared as its held-out images are.
-//
-//   const Batch images = read_images("new-images-idx3-ubyte", data.info());
-//
-// For cifar100: records of 3,074 bytes as in test.bin, whose labels are not looked at; centre crops,
-// standardised. For idx, emnist62, femnist and leaf: an IDX file of unsigned bytes, over 255, in the
-// data set's own sense of dark and light.
+// prepared as its held-out images are. Rows of registry.cpp say which data set has which.
 #pragma once
 
 #include <filesystem>
@@ -15,8 +9,12 @@
 
 namespace fedep {
 
-// Throws InputError for a file that is missing, empty, of another format or of other extents, and
-// for data whose images come from no such file.
-Batch read_images(const std::filesystem::path& file, const DatasetInfo& data);
+// All throw InputError for a file that is missing, empty, of another format or of other extents.
+
+// Records of 3,074 bytes as in CIFAR-100's test.bin, whose labels are not looked at; centre crops,
+// standardised.
+Batch read_cifar_records(const std::filesystem::path& file, const DatasetInfo& data);
+// An IDX file of unsigned bytes, over 255, in the data set's own sense of dark and light.
+Batch read_byte_images(const std::filesystem::path& file, const DatasetInfo& data);
 
 }  // namespace fedep

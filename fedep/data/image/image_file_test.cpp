@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "fedep/data/image/image_augment.h"
+#include "fedep/data/registry.h"
 #include "fedep/data/test_files.h"
 #include "fedep/message/error.h"
 
