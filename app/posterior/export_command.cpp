@@ -1,5 +1,6 @@
 #include "app/posterior/export_command.h"
 
+#include <array>
 #include <cstdio>
 #include <memory>
 #include <span>
@@ -11,7 +12,7 @@
 
 #include "app/posterior/saved_posterior.h"
 #include "fedep/message/error.h"
-#include "fedep/message/nearest.h"
+#include "fedep/message/table.h"
 #include "fedep/model/torchscript.h"
 #include "fedep/store/safetensors.h"
 
@@ -48,21 +49,24 @@ struct Options {
   std::string path, out, format = "safetensors";
 };
 
-void run_export(const Options& options) {
-  if (options.format == "torchscript") {
-    fmt::print("{}\n", export_module(options.path, options.out).string());
-    return;
-  }
-  if (options.format != "safetensors") {
-    const std::vector<std::string_view> known{"safetensors", "torchscript"};
-    throw InputError(unknown_name("format", options.format, known));
-  }
+void run_safetensors(const Options& options) {
   const std::vector<fs::path> written = export_safetensors(options.path, options.out);
   for (const fs::path& path : written) fmt::print("{}\n", path.string());
   if (written.size() == 1) {
     fmt::print(stderr, "the algorithm estimates no uncertainty, so there is no std.safetensors\n");
   }
 }
+
+void run_module(const Options& options) {
+  fmt::print("{}\n", export_module(options.path, options.out).string());
+}
+
+struct Format {
+  std::string_view name;
+  void (*run)(const Options& options);
+};
+constexpr std::array kFormats{Format{"safetensors", run_safetensors},
+                              Format{"torchscript", run_module}};
 
 }  // namespace
 
@@ -97,8 +101,8 @@ void add_export_command(Command& app, int&) {
       app.add_subcommand("export", "a posterior's mean and standard deviations for other programs");
   command->add_option("run", options->path, "run directory or checkpoint")->required();
   command->add_option("--out", options->out, "folder for the files")->required();
-  command->add_option("--format", options->format, "safetensors or torchscript");
-  command->callback([options] { run_export(*options); });
+  command->add_option("--format", options->format, alternatives(names_of(kFormats)));
+  command->callback([options] { find_row("format", kFormats, options->format).run(*options); });
 }
 
 }  // namespace fedep

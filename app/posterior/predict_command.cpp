@@ -1,6 +1,7 @@
 #include "app/posterior/predict_command.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -17,11 +18,10 @@
 #include "app/posterior/saved_posterior.h"
 #include "app/run/run_recipe.h"
 #include "app/whole_number.h"
-#include "fedep/data/image/image_file.h"
 #include "fedep/data/registry.h"
 #include "fedep/data/table/table_features.h"
 #include "fedep/message/error.h"
-#include "fedep/message/nearest.h"
+#include "fedep/message/table.h"
 #include "fedep/sim/predictive.h"
 #include "fedep/store/durable_file.h"
 #include "fedep/store/json.h"
@@ -191,21 +191,27 @@ struct Options {
   std::optional<int> samples;
 };
 
-std::string format_of_output(const Options& options) {
-  if (!options.format.empty()) return options.format;
-  return fs::path(options.out).extension() == ".jsonl" ? "jsonl" : "csv";
+struct Format {
+  std::string_view name;
+  std::string (*text)(const PredictedRows& rows);
+};
+constexpr std::array kFormats{Format{"csv", predictions_csv}, Format{"jsonl", predictions_jsonl}};
+
+// The one that is asked for, else the one that --out ends in, else the first.
+const Format& format_of_output(const Options& options) {
+  if (!options.format.empty()) return find_row("format", kFormats, options.format);
+  for (const Format& format : kFormats) {
+    if (fs::path(options.out).extension() == fmt::format(".{}", format.name)) return format;
+  }
+  return kFormats.front();
 }
 
 void predict(const Options& options) {
-  const std::string format = format_of_output(options);
-  if (format != "csv" && format != "jsonl") {
-    const std::vector<std::string_view> known{"csv", "jsonl"};
-    throw InputError(unknown_name("format", format, known));
-  }
+  const Format& format = format_of_output(options);
   const PredictedRows rows =
       predict_file(options.path, options.file, data_folder(options.data), options.samples);
   for (const std::string& note : rows.notes) fmt::print(stderr, "{}\n", note);
-  const std::string text = format == "csv" ? predictions_csv(rows) : predictions_jsonl(rows);
+  const std::string text = format.text(rows);
   if (options.out.empty()) {
     fmt::print("{}", text);
   } else {
@@ -324,7 +330,8 @@ void add_predict_command(Command& app, int&) {
   command->add_option("--data", options->file, "CSV or TSV table, IDX images, CIFAR-100 records")
       ->required();
   command->add_option("--out", options->out, "where the predictions go; default: printed");
-  command->add_option("--format", options->format, "csv or jsonl; default by the name of --out");
+  command->add_option("--format", options->format,
+                      alternatives(names_of(kFormats)) + "; default by the name of --out");
   command
       ->add_option("--samples", options->samples,
                    "draws to average, 0: the mean alone; default evaluate.samples, or 10")
