@@ -10,8 +10,11 @@
 #include "app/reproduce/paper_tables.h"
 #include "app/reproduce/table_metrics.h"
 #include "app/version.h"
+#include "fedep/algorithm/algorithm.h"
+#include "fedep/inference/method.h"
 #include "fedep/metric/curve.h"
 #include "fedep/page/run_curves.h"
+#include "fedep/sim/toy_task.h"
 
 namespace fedep {
 namespace {
@@ -150,6 +153,11 @@ void add_comparison(const std::string& name, std::span<const Result> results, bo
 
 RowName row_of(const RunRecord& run) { return {run.recipe.table, run.recipe.row}; }
 
+template <class Table>
+void add_titles(const Table& table, std::map<std::string, std::string>& titles) {
+  for (const auto& row : table) titles.emplace(row.name, row.title);
+}
+
 }  // namespace
 
 std::vector<ReportTable> run_tables(std::span<const RunRecord> runs,
@@ -193,6 +201,9 @@ Json build_report(std::span<const RunRecord> runs, const ReportParts& parts) {
                       .notices = parts.notices,
                       .version = version_text(),
                       .live = parts.live};
+  add_titles(algorithms(), extras.titles);
+  add_titles(methods(), extras.titles);
+  add_titles(toy_methods(), extras.titles);
   for (ReportTable& table : results_tables(parts.results)) {
     extras.tables.push_back(std::move(table));
   }

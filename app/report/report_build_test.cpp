@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fedep/algorithm/algorithm.h"
 #include "fedep/config/read_recipe.h"
+#include "fedep/inference/method.h"
 
 namespace fedep {
 namespace {
@@ -118,6 +120,16 @@ TEST(ResultsTables, HaveTheRowsThatThePaperDoesNot) {
   EXPECT_EQ(tables[1].title, "table3: StackOverflow, ours alone");
   EXPECT_THAT(tables[1].rows, ElementsAre(ElementsAre("titles_fed_avg", "50.00", "–", "–", "–",
                                                       "1 seed, 500 rounds; 1.0 s")));
+}
+
+TEST(BuildReport, HasATitleForEveryAlgorithmAndEveryMethod) {
+  const Json titles = build_report({}, {})["titles"];
+  for (const Algorithm& algorithm : algorithms()) {
+    EXPECT_EQ(titles[std::string(algorithm.name)], algorithm.title);
+  }
+  for (const Method& method : methods()) {
+    EXPECT_EQ(titles[std::string(method.name)], method.title);
+  }
 }
 
 TEST(BuildReport, AddsTheTablesOfKeptResults) {

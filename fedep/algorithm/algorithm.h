@@ -27,6 +27,7 @@ struct DeltaSettings {
 
 struct Algorithm {
   std::string_view name;
+  std::string_view title;  // for people
   std::string_view summary;
   CavityKind cavity;  // unless the recipe says otherwise
   Needs needs;

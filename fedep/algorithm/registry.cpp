@@ -1,14 +1,14 @@
 #include <array>
 
 #include "fedep/algorithm/algorithm.h"
-#include "fedep/message/error.h"
-#include "fedep/message/nearest.h"
+#include "fedep/message/table.h"
 
 namespace fedep {
 namespace {
 
 constexpr std::array kAlgorithms{
     Algorithm{.name = "fed_avg",
+              .title = "FedAvg",
               .summary = "federated averaging of the clients' last iterates",
               .cavity = CavityKind::flat,
               .needs = Needs::last_iterate,
@@ -17,6 +17,7 @@ constexpr std::array kAlgorithms{
               .averages_in_epoch = false,
               .weight = WeightRule::examples},
     Algorithm{.name = "fed_pa",
+              .title = "FedPA",
               .summary = "posterior averaging: natural gradients of the local posteriors",
               .cavity = CavityKind::flat,
               .needs = Needs::samples,
@@ -25,6 +26,7 @@ constexpr std::array kAlgorithms{
               .averages_in_epoch = true,
               .weight = WeightRule::examples},
     Algorithm{.name = "fed_ep",
+              .title = "FedEP",
               .summary = "expectation propagation, clients remember their factors",
               .cavity = CavityKind::own_factor,
               .needs = Needs::tilted,
@@ -33,6 +35,7 @@ constexpr std::array kAlgorithms{
               .averages_in_epoch = false,
               .weight = WeightRule::equal},
     Algorithm{.name = "fed_sep",
+              .title = "FedSEP",
               .summary = "stochastic expectation propagation, clients without memory",
               .cavity = CavityKind::share,
               .needs = Needs::tilted,
@@ -47,12 +50,7 @@ constexpr std::array kAlgorithms{
 std::span<const Algorithm> algorithms() { return kAlgorithms; }
 
 const Algorithm& find_algorithm(std::string_view name) {
-  for (const Algorithm& algorithm : kAlgorithms) {
-    if (algorithm.name == name) return algorithm;
-  }
-  std::vector<std::string_view> names;
-  for (const Algorithm& algorithm : kAlgorithms) names.push_back(algorithm.name);
-  throw InputError(unknown_name("algorithm", name, names));
+  return find_row("algorithm", kAlgorithms, name);
 }
 
 }  // namespace fedep

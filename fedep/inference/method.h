@@ -15,6 +15,7 @@ namespace fedep {
 
 struct Method {
   std::string_view name;
+  std::string_view title;  // for people
   std::string_view summary;
   Family family;                // of its tilted distributions
   bool needs_variance = false;  // Cohort::variance(), which chains keep only where it is asked for

@@ -213,6 +213,7 @@ TEST(Methods, AreFoundByNameAndAnUnknownOneGetsASuggestion) {
   for (const Method& method : methods()) {
     EXPECT_EQ(&find_method(method.name), &method);
     EXPECT_FALSE(method.summary.empty()) << method.name;
+    EXPECT_FALSE(method.title.empty()) << method.name;
     EXPECT_TRUE(names.insert(method.name).second) << method.name;
   }
   try {

@@ -3,7 +3,7 @@
 #include <cstddef>
 
 #include "fedep/message/check.h"
-#include "fedep/message/nearest.h"
+#include "fedep/message/table.h"
 
 namespace fedep {
 namespace {
@@ -21,12 +21,7 @@ constexpr auto kMethods = [] {
 std::span<const Method> methods() { return kMethods; }
 
 const Method& find_method(std::string_view name) {
-  std::vector<std::string_view> names;
-  for (const Method& method : kMethods) {
-    if (method.name == name) return method;
-    names.push_back(method.name);
-  }
-  throw InputError(unknown_name("inference method", name, names));
+  return find_row("inference method", kMethods, name);
 }
 
 void check_inference(const InferenceSettings& settings, int chain_epochs) {

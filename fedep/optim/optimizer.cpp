@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "fedep/message/check.h"
-#include "fedep/message/nearest.h"
+#include "fedep/message/table.h"
 
 namespace fedep {
 namespace {
@@ -91,12 +91,7 @@ Message constant_message(const Message& like, float value) {
 std::span<const Optimizer> optimizers() { return kOptimizers; }
 
 const Optimizer& find_optimizer(std::string_view name) {
-  std::vector<std::string_view> names;
-  for (const Optimizer& optimizer : kOptimizers) {
-    if (optimizer.name == name) return optimizer;
-    names.push_back(optimizer.name);
-  }
-  throw InputError(unknown_name("optimizer", name, names));
+  return find_row("optimizer", kOptimizers, name);
 }
 
 void check_optimizer(const OptimizerSettings& s) {

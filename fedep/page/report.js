@@ -83,7 +83,7 @@ function renderSummary() {
         marginal.some(isNumber) ? html("span", { class: "sub" }, `◇ ${scoreText(metric, marginal)}`) : null);
     });
     return html("tr", {}, groupCell(group, index, "mean ± deviation"),
-      html("td", { class: "text" }, algorithmName(first.algorithm), first.inference ? html("span", { class: "sub" }, inferenceName(first.inference)) : null),
+      html("td", { class: "text" }, titleOf(data, first.algorithm), first.inference ? html("span", { class: "sub" }, titleOf(data, first.inference)) : null),
       html("td", { class: "text" }, groupStatus(group)), html("td", {}, spreadText(runs.map((run) => run.played), whole).replace(" ± 0", "")),
       html("td", {}, bytes(meanOf(runs.map((run) => run.bytes.at(-1))).mean)), html("td", {}, seconds(meanOf(runs.map((run) => run.seconds.at(-1))).mean)), cells);
   });

@@ -68,6 +68,6 @@ function lineOf(data, group, name, axis, window) {
 function switchesOf(data, group) {
   const run = data.runs[group.runs[0]];
   return run.phases.slice(1).map((phase, i) => ({
-    round: phase.first_round, from: algorithmName(run.phases[i].algorithm), to: algorithmName(phase.algorithm),
+    round: phase.first_round, from: titleOf(data, run.phases[i].algorithm), to: titleOf(data, phase.algorithm),
   })).filter((change) => change.round > 0 && change.round < run.played);
 }

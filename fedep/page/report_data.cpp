@@ -197,7 +197,10 @@ Json run_json(const RunRecord& run) {
 }  // namespace
 
 Json report_data(std::span<const RunRecord> runs, const ReportExtras& extras) {
-  Json out{{"version", extras.version}, {"live", extras.live}, {"notices", extras.notices}};
+  Json out{{"version", extras.version},
+           {"live", extras.live},
+           {"notices", extras.notices},
+           {"titles", extras.titles}};
   out["tables"] = Json::array();
   for (const ReportTable& table : extras.tables) {
     out["tables"].push_back({{"title", table.title},

@@ -4,7 +4,7 @@
 //   const Json data = report_data(runs, {.tables = {table}, .version = "0.1.0"});
 //   const std::string html = report_page(data);
 //
-// {"version", "live", "notices": [text…], "tables": [{"title", "note", "columns", "rows"}…],
+// {"version", "live", "notices": [text…], "titles": {"fed_avg": "FedAvg"…}, "tables": [{"title", "note", "columns", "rows"}…],
 //  "groups": [{"name", "runs": [index…]}…],            runs that differ in their seed alone
 //  "metrics": [{"name", "title", "percent", "larger_is_better"}…],
 //  "diff": {"keys": […], "values": [[a value per run]…]},
@@ -20,6 +20,7 @@
 //            "posterior": {…}}…]}
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -40,6 +41,8 @@ struct ReportExtras {
   std::vector<ReportTable> tables = {};
   std::vector<std::string> notices = {};  // of runs that are not shown, for instance
   std::string version = {};
+  // Of algorithms and inference methods, by name; one without is shown by its name.
+  std::map<std::string, std::string> titles = {};
   bool live = false;  // the page asks for /data.json every two seconds
 };
 

@@ -63,10 +63,8 @@ function ticksBetween(low, high, count) {
   return out;
 }
 
-const ALGORITHMS = { fed_avg: "FedAvg", fed_pa: "FedPA", fed_ep: "FedEP", fed_sep: "FedSEP" };
-const INFERENCES = { scaled_identity: "scaled identity", sg_mcmc: "SG-MCMC", sample_moments: "sample moments", laplace: "Laplace", ngvi: "NGVI", exact: "exact" };
-const algorithmName = (name) => ALGORITHMS[name] ?? name;
-const inferenceName = (name) => INFERENCES[name] ?? name;
+// Of an algorithm or an inference method.
+const titleOf = (data, name) => data.titles[name] ?? name;
 const plural = (count, noun) => `${whole(count)} ${noun}${count === 1 ? "" : "s"}`;
 
 // Neighbours differ in colour and in dash; curve_figure.cpp has the same list.
