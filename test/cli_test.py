@@ -62,6 +62,7 @@ class Usage(CliTest):
         for what, names in (
             ("algorithms", ("fed_avg", "fed_pa", "fed_ep", "fed_sep")),
             ("optimizers", ("sgd", "adagrad", "adam", "yogi")),
+            ("places", ("serial", "threads", "cuda")),
         ):
             listed = self.assert_succeeds(self.program.run("list", what)).stdout
             self.assertIn(listed, everything)
@@ -89,7 +90,7 @@ class Usage(CliTest):
     def test_list_shows_every_registry(self):
         text = self.program.run("list").stdout
         self.assertEqual(
-            re.findall(r"^\w+$", text, re.M), ["algorithms", "inference", "models", "data", "partitions", "optimizers"]
+            re.findall(r"^\w+$", text, re.M), ["algorithms", "inference", "models", "data", "partitions", "optimizers", "places"]
         )
         for name in ("ngvi", "resnet18", "cifar100_pca", "toy", "shards", "pachinko", "yogi"):
             self.assertRegex(text, rf"(?m)^  {name} +\S")

@@ -13,17 +13,15 @@ namespace {
 // Two rounds of 50 steps in 0.2 s.
 BenchRow made_up() {
   BenchRow row;
-  row.times = {.device = "test",
-               .clients = 5,
-               .rounds = 2,
-               .steps = 100,
-               .training = 0.2,
-               .other = 0.1,
-               .evaluation = 0.04,
-               .evaluations = 2,
-               .copy_rate = 1e9,
-               .product_rate = 1e9,
-               .peak_memory = 3000000000};
+  row.times = {
+      .gauge = {.device = "test", .copy_rate = 1e9, .product_rate = 1e9, .peak_memory = 3000000000},
+      .clients = 5,
+      .rounds = 2,
+      .steps = 100,
+      .training = 0.2,
+      .other = 0.1,
+      .evaluation = 0.04,
+      .evaluations = 2};
   row.cost = {.weights = 1000,
               .live_weights = 1000,
               .multiply_adds = 2000,
@@ -48,8 +46,7 @@ TEST(BenchJson, DividesTimesByStepsAndRounds) {
 
 TEST(BenchTable, HasARowForEachNumberOfClientsAndDashesForWhatIsNotKnown) {
   BenchRow cpu = made_up();
-  cpu.times.copy_rate = cpu.times.product_rate = 0;
-  cpu.times.peak_memory = 0;
+  cpu.times.gauge = {.device = "test"};
   cpu.times.clients = 7;
   const std::string table = bench_table({made_up(), cpu});
   EXPECT_THAT(table, testing::HasSubstr("1.6 %"));
@@ -59,21 +56,23 @@ TEST(BenchTable, HasARowForEachNumberOfClientsAndDashesForWhatIsNotKnown) {
 }
 
 TEST(BenchRounds, CountsTheStepsOfTimedRoundsOnly) {
-  const auto data =
-      open_synthetic({.name = "synthetic", .clients = 4, .dimension = 5, .examples = 10}, 1);
   Recipe recipe;
-  recipe.data.name = "synthetic";
+  recipe.data = {.name = "synthetic", .clients = 4, .dimension = 5, .examples = 10};
   recipe.client = {.epochs = 2, .batch = 5, .remainder = Remainder::drop};
   recipe.server.clients_per_round = 4;
   recipe.phases.push_back({.algorithm = "fed_avg", .rounds = 10});
   std::size_t steps = 0;
-  for (const auto& [id, examples] : data->clients()) steps += examples * 2 / 5;  // pooled epochs
-  const RoundTimes times = bench_rounds_on_cpu(
-      *data, {.recipe = resolved(recipe), .warm_up = 1, .rounds = 3, .evaluate = true});
+  const auto task = make_task(resolved(recipe), "");
+  for (const auto& [id, examples] : task->data()->clients())
+    steps += examples * 2 / 5;  // pooled epochs
+  const RoundTimes times =
+      bench_rounds({.recipe = resolved(recipe), .warm_up = 1, .rounds = 3, .evaluate = true}, *task,
+                   find_place("cpu", 1), {});
   EXPECT_EQ(times.rounds, 3u);
   EXPECT_EQ(times.steps, 3 * steps);
   EXPECT_EQ(times.clients, 4u);
   EXPECT_GT(times.training, 0);
+  EXPECT_EQ(times.gauge.device, "cpu, one core");
   EXPECT_EQ(times.evaluations, 1u);
 }
 

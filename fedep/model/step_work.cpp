@@ -1,5 +1,7 @@
 #include "fedep/model/step_work.h"
 
+#include "fedep/model/layer/convolution.h"
+
 namespace fedep {
 namespace {
 

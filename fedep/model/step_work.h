@@ -8,9 +8,9 @@
 
 #include <cstddef>
 
-#include "fedep/model/layer/convolution.h"
-
 namespace fedep {
+
+struct ConvolutionShape;  // layer/convolution.h
 
 struct StepWork {
   std::size_t multiply_adds = 0;  // forward, padding left out
