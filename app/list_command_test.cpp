@@ -11,7 +11,7 @@
 #include "fedep/model/registry.h"
 #include "fedep/optim/optimizer.h"
 #include "fedep/sim/places.h"
-#include "fedep/sim/toy_task.h"
+#include "fedep/sim/toy/toy_task.h"
 
 namespace fedep {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "app/command.h"
-#include "fedep/sim/toy_experiment.h"
+#include "fedep/sim/toy/toy_experiment.h"
 
 namespace fedep {
 

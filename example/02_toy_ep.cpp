@@ -3,7 +3,7 @@
 // comes closer with every round.
 #include <fmt/format.h>
 
-#include "fedep/sim/toy_experiment.h"
+#include "fedep/sim/toy/toy_experiment.h"
 
 int main() {
   using namespace fedep;

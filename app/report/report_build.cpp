@@ -14,7 +14,7 @@
 #include "fedep/inference/method.h"
 #include "fedep/metric/curve.h"
 #include "fedep/page/run_curves.h"
-#include "fedep/sim/toy_task.h"
+#include "fedep/sim/toy/toy_task.h"
 
 namespace fedep {
 namespace {

@@ -25,7 +25,7 @@ struct DatasetRow {
   std::string_view name;
   std::string_view summary;
   // `folder` is where data sets live: data.path is below it. Null: the clients are Gaussians, without
-  // examples (sim/toy_task.h).
+  // examples (sim/toy/toy_task.h).
   std::unique_ptr<Dataset> (*open)(const DataSettings& settings, std::uint64_t seed,
                                    const std::filesystem::path& folder);
   PartitionUse partition = PartitionUse::natural;

@@ -2,7 +2,7 @@
 
 #include "fedep/data/registry.h"
 #include "fedep/sim/learning_task.h"
-#include "fedep/sim/toy_task.h"
+#include "fedep/sim/toy/toy_task.h"
 
 namespace fedep {
 

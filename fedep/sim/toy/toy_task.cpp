@@ -1,4 +1,4 @@
-#include "fedep/sim/toy_task.h"
+#include "fedep/sim/toy/toy_task.h"
 
 #include <array>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "fedep/sim/toy_experiment.h"
+#include "fedep/sim/toy/toy_experiment.h"
 
 #include <cmath>
 #include <tuple>
