@@ -1,7 +1,9 @@
 #include "fedep/cuda/round/device_sites.h"
 
-#include <filesystem>
+#include <map>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -15,6 +17,24 @@ using V = HostVector<float>;
 
 constexpr std::size_t kSize = 3001;
 constexpr std::uint64_t kClients = 12;
+
+// Where files would be.
+class InMemory final : public SiteArchive {
+ public:
+  void write(std::uint64_t client, std::int64_t round, const SiteState& state) override {
+    states_.insert_or_assign({client, round}, state);
+  }
+  SiteState read(std::uint64_t client, std::int64_t round) const override {
+    return states_.at({client, round});
+  }
+  bool has(std::uint64_t client, std::int64_t round) const override {
+    return states_.contains({client, round});
+  }
+  void keep_only(std::span<const SiteManifest>) override {}
+
+ private:
+  std::map<std::pair<std::uint64_t, std::int64_t>, SiteState> states_;
+};
 
 // Every array of a state holds one value: how often the client was taken.
 float value_of(DeviceSite& site, const SiteShape& shape) {
@@ -107,34 +127,26 @@ TEST_P(Sites, AClientWhoseDeltaWasNotTakenIsWhereItWas) {
 }
 
 TEST_P(Sites, GoHomeWhenSavedAndComeBack) {
-  const std::filesystem::path folder =
-      std::filesystem::temp_directory_path() /
-      ("device_sites_" + std::to_string(int(std::get<0>(GetParam()))) + "_" +
-       std::to_string(std::get<1>(GetParam())));
-  std::filesystem::remove_all(folder);
-  std::vector<float> counts(kClients, 0), later(kClients, 0);
-  {
-    const auto home = make_disk_store(folder);
-    DeviceSites sites(*home, room());
-    for (std::int64_t round = 0; round < 7; ++round) play(sites, round, counts);
-    const SiteManifest saved = sites.save();
-    EXPECT_EQ(saved.size(), sites.visited());
-    later = counts;
-    for (std::int64_t round = 7; round < 14; ++round) play(sites, round, later);
-    sites.restore(saved);
-    for (const auto& [client, round] : saved) EXPECT_EQ(sites.get(client), state(counts[client]));
-    std::vector<float> again = counts;
-    for (std::int64_t round = 7; round < 14; ++round) play(sites, round, again);
-    EXPECT_EQ(again, later);
-    const SiteManifest second = sites.save();
-    for (const auto& [client, round] : second) {
-      EXPECT_EQ(sites.get(client), state(later[client]));
-      EXPECT_EQ(home->get(client), state(later[client]));
-    }
-    sites.clear();
-    EXPECT_EQ(sites.visited(), 0u);
+  std::vector<float> counts(kClients, 0);
+  const auto home = make_memory_store(std::make_unique<InMemory>());
+  DeviceSites sites(*home, room());
+  for (std::int64_t round = 0; round < 7; ++round) play(sites, round, counts);
+  const SiteManifest saved = sites.save();
+  EXPECT_EQ(saved.size(), sites.visited());
+  std::vector<float> later = counts;
+  for (std::int64_t round = 7; round < 14; ++round) play(sites, round, later);
+  sites.restore(saved);
+  for (const auto& [client, round] : saved) EXPECT_EQ(sites.get(client), state(counts[client]));
+  std::vector<float> again = counts;
+  for (std::int64_t round = 7; round < 14; ++round) play(sites, round, again);
+  EXPECT_EQ(again, later);
+  const SiteManifest second = sites.save();
+  for (const auto& [client, round] : second) {
+    EXPECT_EQ(sites.get(client), state(later[client]));
+    EXPECT_EQ(home->get(client), state(later[client]));
   }
-  std::filesystem::remove_all(folder);
+  sites.clear();
+  EXPECT_EQ(sites.visited(), 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Rooms, Sites,
