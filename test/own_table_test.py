@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The recipe for a table of one's own in docs/hospitals.md, on six hospitals' made-up rows: what `fedep coefficients`
 prints is near the posterior of the pooled rows, in Laplace's approximation, whose deviations are 1/sqrt(H_jj). So it is for
-an outcome that is a number, with that page's advice on it.
+an outcome that is a number, with that page's advice on it. The README's way from such a table to a report is followed, too.
 
     own_table_test.py PROGRAM
 """
@@ -10,7 +10,9 @@ import csv
 import json
 import math
 import random
+import os
 import re
+import subprocess
 import sys
 import unittest
 from pathlib import Path
@@ -18,13 +20,18 @@ from pathlib import Path
 from program import FolderTest, Program
 
 PROGRAM = None
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
 HOSPITALS = {"north": 150, "south": 150, "east": 120, "west": 100, "lake": 60, "hill": 20}
 NOISE = 4.0  # of days
 
 
 def own_table_recipe():
     return re.search(r"```toml own_table.toml\n(.*?)```", (DOCS / "hospitals.md").read_text(), re.S).group(1)
+
+
+def in_readme(block):
+    return re.search(rf"```{block}\n(.*?)```", (ROOT / "README.md").read_text(), re.S).group(1)
 
 
 def stays():
@@ -102,9 +109,12 @@ def pooled_regression(rows):
 
 
 class OwnTable(FolderTest):
-    def coefficients(self, outcome, rows, *settings):
+    def write_table(self, outcome, rows):
         with open(self.folder / "stays.csv", "w", newline="") as file:
             csv.writer(file).writerows([("hospital", outcome, "age", "lactate", "unit", "sex"), *rows])
+
+    def coefficients(self, outcome, rows, *settings):
+        self.write_table(outcome, rows)
         (self.folder / "own_table.toml").write_text(own_table_recipe())
         options = ["--data", "."]
         for setting in ("data.test_fraction=0", *settings):  # so that all rows train
@@ -139,6 +149,24 @@ class OwnTable(FolderTest):
         # The recipe's rate is 0.15 of the page's 4 n/N; this is as much of σ² n/N.
         settings = ("data.label_column=days", "data.label=number", f"model.noise={NOISE}", "client.optimizer.lr=0.08")
         self.assert_near(self.coefficients("days", rows, *settings), pooled_regression(rows))
+
+    def test_becomes_a_report_as_the_readme_says(self):
+        self.write_table("died", stays())
+        (self.folder / "stays.toml").write_text(in_readme("toml stays.toml"))
+        (self.folder / "bin").mkdir()
+        (self.folder / "bin/fedep").symlink_to(PROGRAM.path)
+        environment = {**os.environ, "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}"}
+        for command in in_readme("sh").splitlines():
+            done = subprocess.run(
+                command, shell=True, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=120
+            )
+            self.assert_succeeds(done)
+            if command.startswith("fedep check"):
+                self.assertIn("6 clients, 480 examples, 5 weights: ready to run", done.stderr)
+                (self.folder / "own_table.toml").write_text(own_table_recipe())
+                other = self.assert_succeeds(PROGRAM.run("check", "own_table.toml", "--data", ".", cwd=self.folder))
+                self.assertEqual(done.stdout, other.stdout)  # one recipe in both places
+        self.assertIn("</html>", (self.folder / "report.html").read_text())
 
 
 if __name__ == "__main__":
