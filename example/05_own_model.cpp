@@ -1,4 +1,4 @@
-// 05: a model of one's own. Whoever gives logits and gradients for a flat vector of weights is a
+// 05: a model of one's own. Whoever gives logits and gradients for one long vector of weights is a
 // Model, and every algorithm and inference method here can train it. This one has a hidden layer of
 // tanh; the task, the sign of a product, is none a linear model could learn.
 #include <algorithm>
