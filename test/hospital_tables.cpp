@@ -1,4 +1,4 @@
-// Prints the tables of docs/hospitals.md: FedEP against the posterior of the pooled rows, and
+// Prints the tables of result/hospitals.md: FedEP against the posterior of the pooled rows, and
 // held-out scores of everybody together and every hospital alone.
 //
 //   FEDEP_DATA=… bin/hospital_tables heart_disease        or eicu; run in the repository's root

@@ -1,5 +1,5 @@
 // FedEP between hospitals against the posterior of their pooled rows, by the recipes as they stand
-// in recipe/. docs/hospitals.md has the numbers.
+// in recipe/. result/hospitals.md has the numbers.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
