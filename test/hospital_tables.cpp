@@ -42,7 +42,7 @@ void print_agreement(const Recipe& recipe, const Dataset& data, const PooledPost
 
 void print_coefficients(const Message& q, const Dataset& data, const PooledPosterior& pooled) {
   std::vector<std::string> names = data.info().feature_names;
-  names.emplace_back("bias");
+  names.emplace_back("intercept");
   const HostVector<float> means = mean(q), variances = variance(q);
   const Agreement near = agreement(q, pooled);
   fmt::print(

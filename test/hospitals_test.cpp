@@ -44,7 +44,7 @@ const HeartStudy& heart(const std::filesystem::path& folder) {
   return study;
 }
 
-// A coefficient and a bias on two rows, x = ±1: by symmetry the bias has mean 0, and the other's
+// A coefficient and an intercept on two rows, x = ±1: by symmetry the latter has mean 0, and the other's
 // moments are integrals over a grid.
 TEST(PooledPosterior, HasTheMomentsThatIntegrationGives) {
   PooledRows rows{Eigen::MatrixXd{{1, 1}, {-1, 1}}, Eigen::VectorXd{{1, 0}}};
@@ -136,7 +136,7 @@ TEST(Hospitals, FedEpPredictsAsWellAsFedAvgAndFedPa) {
 }
 
 // Stateless, 186 hospitals: means within 0.14 standard deviations of the pooled mode, which itself
-// is up to 0.6 from the mean (the bias); deviations too small where columns go together (creatinine
+// is up to 0.6 from the mean (the intercept); deviations too small where columns go together (creatinine
 // and bun, 0.65).
 TEST(Hospitals, FedSepEndsNearThePooledModeOfEicu) {
   const auto folder = real_data("eicu_demo/patient.csv.gz");

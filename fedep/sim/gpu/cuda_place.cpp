@@ -39,10 +39,11 @@ class CudaPlace final : public Place {
   double training_seconds() const override { return inference_->training_seconds(); }
   void wait() override { wait_for_device(); }
   PlaceGauge gauge() override {
+    const std::size_t peak = peak_device_memory();  // before the rate's own buffers
     return {.device = device_name(),
             .copy_rate = measured_copy_rate(),
             .product_rate = nominal_tf32_rate(),
-            .peak_memory = peak_device_memory()};
+            .peak_memory = peak};
   }
 
  private:
