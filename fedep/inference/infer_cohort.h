@@ -32,7 +32,8 @@ std::vector<ClientRunOf<V>> infer_cohort(Cohort<V>& cohort, const Algorithm& alg
   }
   std::vector<Gaussian<V>> tilted = method_row<V>(settings.name).tilted(cohort, settings);
   for (std::size_t row = 0; row < rows; ++row) {
-    runs[row].tilted = cohort.examples(row) == 0 ? cohort.cavity(row) : std::move(tilted[row]);
+    if (cohort.examples(row) == 0) tilted[row] = cohort.cavity(row);
+    runs[row].tilted = std::move(tilted[row]);
   }
   return runs;
 }

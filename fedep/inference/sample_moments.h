@@ -56,9 +56,11 @@ std::vector<Gaussian<V>> sample_moments(Cohort<V>& cohort, const InferenceSettin
   if (!tilted.empty()) return tilted;
   for (std::size_t row = 0; row < cohort.clients(); ++row) {
     // Who has no examples has made no samples.
-    tilted.push_back(cohort.examples(row) == 0
-                         ? cohort.cavity(row)
-                         : detail::sample_moments_of(cohort, row, cohort.mean(row), settings));
+    if (cohort.examples(row) == 0) {
+      tilted.push_back(cohort.cavity(row));
+    } else {
+      tilted.push_back(detail::sample_moments_of(cohort, row, cohort.mean(row), settings));
+    }
   }
   return tilted;
 }

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "fedep/inference/elements.h"
 #include "fedep/random/stream.h"
 
 namespace fedep {
@@ -125,6 +126,20 @@ TEST(Add, Adds) {
   Floats to{1, 2};
   add(Floats{10, 20}, to);
   EXPECT_EQ(to, (Floats{11, 22}));
+}
+
+TEST(Accumulate, DoesToEveryCoordinateWhatRunningMomentsDo) {
+  Floats mean(kSize), squares(kSize);
+  std::vector<RunningMoments<>> expected(kSize);
+  for (int n = 1; n <= 7; ++n) {
+    const Floats x = normals(kSize, std::uint32_t(40 + n));
+    accumulate(n, x, mean, squares);
+    for (std::size_t i = 0; i < kSize; ++i) expected[i].add(1.0f / float(n), x[i]);
+  }
+  for (std::size_t i = 0; i < kSize; ++i) {
+    EXPECT_EQ(mean[i], expected[i].mean);
+    EXPECT_EQ(squares[i], expected[i].squares);
+  }
 }
 
 }  // namespace
