@@ -54,9 +54,10 @@ OptimizerStep yogi_step(const OptimizerSettings& s, std::int64_t, double scale) 
   return plain_step(OptimizerStep::yogi, s, scale);
 }
 
-// A loop for each number of slots, so that the compiler makes several coordinates at a time.
+// A loop for each number of slots, and a step of its own that no array can be part of, so that the
+// compiler makes several coordinates at a time.
 template <OptimizerStep::Kind kKind>
-void apply_to_all(const OptimizerStep& step, std::span<float> x, std::span<const float> g,
+void apply_to_all(OptimizerStep step, std::span<float> x, std::span<const float> g,
                   std::span<const std::span<float>> slots) {
   float none = 0;
   if (slots.empty()) {
