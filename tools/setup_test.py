@@ -34,6 +34,25 @@ class Setup(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("must be demo or test, but is demos", done.stderr)
 
+    def install(self, apt_get):
+        """`tools/setup demo` where nothing is installed and apt-get is this script."""
+        with tempfile.TemporaryDirectory() as folder:
+            for name, script in {"dpkg-query": "exit 1", "sudo": 'exec "$@"', "apt-get": apt_get}.items():
+                program = Path(folder, name)
+                program.write_text(f"#!/bin/sh\n{script}\n")
+                program.chmod(0o755)
+            path = f"{folder}:{os.environ['PATH']}"
+            return subprocess.run([TOOLS / "setup", "demo"], env={**os.environ, "PATH": path}, capture_output=True, text=True)
+
+    def test_is_done_when_apt_get_is_in_whatever_words(self):
+        self.assertEqual(self.install("echo 'Es wurden 117 MB geholt'").returncode, 0)
+        self.assertEqual(self.install("true").returncode, 0)
+
+    def test_fails_when_apt_get_does(self):
+        done = self.install('case "$*" in *install*) exit 100;; esac')
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("apt-get could not install: g++", done.stderr)
+
 
 class Peers(unittest.TestCase):
     def test_goes_on_with_one_line_where_nothing_can_be_fetched(self):
