@@ -1,7 +1,5 @@
 #include "fedep/store/log_lines.h"
 
-#include <algorithm>
-#include <array>
 #include <cmath>
 #include <string_view>
 
@@ -37,13 +35,10 @@ void read_whole(const Json& line, const char* name, std::int64_t& value) {
   if (field != nullptr && field->is_number_integer()) value = field->get<std::int64_t>();
 }
 
-// Everything else on a round's line is a score.
-bool is_own_field(std::string_view name) {
-  constexpr std::array<std::string_view, 16> kOwn{
-      "kind",     "round",      "phase",   "clients",   "dropped",    "outside_grid",
-      "diverged", "skipped",    "clipped", "guarded",   "step_scale", "client_steps",
-      "bytes_up", "bytes_down", "seconds", "train_loss"};
-  return std::ranges::find(kOwn, name) != kOwn.end();
+// What a round without scores says; everything else on a round's line is a score.
+bool is_own_field(const std::string& name) {
+  static const Json own = Json::parse(line_of(RoundRecord{}));
+  return own.contains(name);
 }
 
 RunHeader header_in(const Json& line) {
