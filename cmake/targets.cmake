@@ -174,7 +174,7 @@ endmacro()
 function(fedep_add_torch_sources target)
   add_library(${target}_torch OBJECT ${ARGN})
   target_include_directories(${target}_torch PRIVATE $<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>)
-  target_link_libraries(${target}_torch PRIVATE ${TORCH_LIBRARIES} $<TARGET_PROPERTY:${target},LINK_LIBRARIES>)
+  target_link_libraries(${target}_torch PRIVATE ${TORCH_LIBRARIES} $<GENEX_EVAL:$<TARGET_PROPERTY:${target},LINK_LIBRARIES>>)
   target_compile_definitions(${target}_torch PRIVATE FMT_HEADER_ONLY)  # torch may bring headers of another fmt
   target_precompile_headers(${target}_torch REUSE_FROM fedep_torch_header)
   target_sources(${target} PRIVATE $<TARGET_OBJECTS:${target}_torch>)
