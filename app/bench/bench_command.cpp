@@ -187,14 +187,14 @@ void add_bench_command(Command& app, int& exit_code) {
   command->add_option("--set", options->overrides, "section.key=value instead of the recipe's")
       ->take_all();
   command
-      ->add_option("--clients-per-round", options->clients, "one row for each of these, as 1,5,20")
+      ->add_option("--clients-per-round", options->clients, "one line for each of these, as 1,5,20")
       ->delimiter(',')
       ->check(whole_number(1, 1000000));
   command->add_option("--rounds", options->rounds, "timed rounds")->check(whole_number(1, 100000));
   command->add_option("--warm-up", options->warm_up, "rounds before those")
       ->check(whole_number(0, 100000));
   command->add_flag("--no-evaluation", options->no_evaluation, "do not score");
-  command->add_flag("--json", options->json, "print a line of JSON for each row");
+  command->add_flag("--json", options->json, "print each line as JSON");
   command->callback([options, &exit_code] { exit_code = bench_round(*options); });
 }
 

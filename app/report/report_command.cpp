@@ -202,7 +202,8 @@ void add_report_command(Command& app, int& exit_code) {
                    "pictures of the runs that --results keeps of these tables, separated by commas")
       ->delimiter(',');
   command
-      ->add_option("--rows", request->kept_rows, "of --table: only these rows, separated by commas")
+      ->add_option("--rows", request->kept_rows,
+                   "of --table: only these result rows, separated by commas")
       ->delimiter(',');
   command->callback([request, &exit_code] {
     for (const fs::path& file : write_report(*request)) fmt::print("{}\n", file.string());

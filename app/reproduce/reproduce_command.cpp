@@ -238,7 +238,7 @@ void add_reproduce_command(Command& app, int& exit_code) {
       "reproduce", "run a table of the paper and print paper | ours | difference");
   command->add_option("table", options->plan.table,
                       "table2, figure4, …: recipes whose `table` it is");
-  command->add_option("--rows", options->plan.rows, "only these rows, separated by commas")
+  command->add_option("--rows", options->plan.rows, "only these result rows, separated by commas")
       ->delimiter(',');
   command
       ->add_option("--seeds", options->plan.seeds, "separated by commas; default each recipe's own")
@@ -257,11 +257,12 @@ void add_reproduce_command(Command& app, int& exit_code) {
                       "folder with recipes, in it or in folders below; default recipe");
   command->add_option("--out", options->plan.out,
                       "folder of the run directories; default run/<table>");
-  command->add_option("--burn-in", options->burn_in,
-                      "folder of the burn-in rounds that rows share; default burn-in in --out's "
-                      "folder, or run/burn-in");
+  command->add_option(
+      "--burn-in", options->burn_in,
+      "folder of the burn-in rounds that result rows share; default burn-in in --out's "
+      "folder, or run/burn-in");
   command->add_flag("--no-shared-burn-in", options->no_shared_burn_in,
-                    "every row plays all of its rounds itself");
+                    "every result row plays all of its rounds itself");
   command->add_option(
       "--results", options->results,
       "file that finished runs are added to; default result/results.jsonl, for runs "

@@ -202,10 +202,11 @@ void SharedBurnIn::keep(const ServerState& state, const Phase& phase,
     write_checkpoint(file(state.round, kState),
                      {state, {}, depends_on(state.round), {slots.begin(), slots.end()}}, layout_);
   } catch (const RunError& error) {
-    tell_(fmt::format("{}; other rows will play these rounds again", error.what()));
+    tell_(fmt::format("{}; other result rows will play these rounds again", error.what()));
   } catch (const fs::filesystem_error& error) {
-    tell_(fmt::format("{}: cannot make directory: {}; other rows will play these rounds again",
-                      folder_.string(), error.code().message()));
+    tell_(
+        fmt::format("{}: cannot make directory: {}; other result rows will play these rounds again",
+                    folder_.string(), error.code().message()));
   }
 }
 

@@ -234,7 +234,7 @@ TEST_F(SharedBurnInTest, AFolderThatCannotBeMadeIsToldOfAndHarmsNothing) {
   std::ofstream(folder_.path() / "burn-in") << "a file\n";
   keep(row());
   ASSERT_EQ(told_.size(), 1u);
-  EXPECT_NE(told_[0].find("other rows will play these rounds again"), told_[0].npos);
+  EXPECT_NE(told_[0].find("other result rows will play these rounds again"), told_[0].npos);
   EXPECT_TRUE(burn_in(row()).adopt(directory("one", row()), header_).empty());
 }
 
