@@ -1,0 +1,55 @@
+// One number that makes probabilities honest: p_T ∝ p^(1/T). Whoever has examples adds up their
+// losses on a grid of temperatures; of all these sums one temperature is made. A sum is convex in
+// 1/T, so it has one minimum, and between the points of the grid a parabola finds it.
+//
+//   TemperatureLosses losses;
+//   losses.add_classes(probabilities, classes, labels);     // at every client
+//   all.add(losses);                                        // at the server
+//   const double temperature = all.best();
+//   temper_classes(probabilities, classes, temperature);
+//
+// Probabilities are all that is asked for, so predictions that are averages over draws have a
+// temperature too. For those of a softmax it is the logits' divisor.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "fedep/metric/exact_sum.h"
+
+namespace fedep {
+
+inline constexpr std::size_t kTemperatures = 33;
+
+// From 1/8 to 8, in equal ratios; the middle one is 1.
+std::array<double, kTemperatures> temperature_grid();
+
+class TemperatureLosses {
+ public:
+  // Probabilities [n, classes]. Rows with NaN are left out.
+  void add_classes(std::span<const double> probabilities, std::size_t classes,
+                   std::span<const std::int32_t> labels);
+  // Each the probability of an event, which happened or (0) did not.
+  void add_events(std::span<const double> probabilities, std::span<const std::uint8_t> happened);
+  void add(const TemperatureLosses& other);
+
+  std::size_t examples() const { return examples_; }
+  std::array<double, kTemperatures> sums() const;
+  // 1 without examples.
+  double best() const;
+
+ private:
+  std::array<ExactSum, kTemperatures> sums_;
+  std::size_t examples_ = 0;
+};
+
+// The temperature with the least loss, where these are the losses on the grid.
+double best_temperature(std::span<const double, kTemperatures> losses);
+
+// Probabilities at this temperature, in place; NaN stays.
+void temper_classes(std::span<double> probabilities, std::size_t classes, double temperature);
+void temper_events(std::span<double> probabilities, double temperature);
+
+}  // namespace fedep
