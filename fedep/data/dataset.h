@@ -51,6 +51,8 @@ struct RawImages {
   std::span<const std::uint8_t> pixels;  // [images, features], or [images, side, side, channels]
   std::span<const std::int32_t> labels;  // [images]
   std::span<const std::vector<std::uint32_t>> clients;  // their images, in the order of examples
+  // What their crops are drawn by, shaped like `clients`; empty: the examples' own numbers.
+  std::span<const std::vector<std::uint32_t>> numbers = {};
   std::optional<CropShape> crop;  // standardised crops; without: whole images, bytes over 255
   bool random_crops = false;      // where there is an address, else the centre
   const PcaProjection* projection = nullptr;  // of the crops; null: none
@@ -80,6 +82,10 @@ class Dataset {
   virtual void test_batch(std::size_t begin, std::size_t end, Batch& out) const = 0;
   virtual const std::vector<std::string>& test_clients() const = 0;
   virtual std::size_t test_client(std::size_t example) const = 0;
+
+  // Examples that were taken out of training for a temperature, as the test set of another data
+  // set, which lives as long as this one; null: none were.
+  virtual const Dataset* calibration() const { return nullptr; }
 };
 
 }  // namespace fedep

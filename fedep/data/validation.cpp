@@ -1,72 +1,58 @@
 #include "fedep/data/validation.h"
 
-#include <algorithm>
-
-#include "fedep/data/append_batch.h"
+#include "fedep/data/held_rows.h"
 #include "fedep/data/holdout.h"
+#include "fedep/data/training_rows.h"
 
 namespace fedep {
 namespace {
 
 class ValidationDataset final : public Dataset {
  public:
-  ValidationDataset(std::unique_ptr<Dataset> data, double fraction) : data_(std::move(data)) {
-    for (const auto& [id, examples] : data_->clients()) {
-      // Not the same draw as the one that set the test set apart.
-      const std::vector<bool> held = held_out(id + "/validation", examples, fraction);
-      train_.emplace_back();
-      held_.emplace_back();
-      for (std::size_t i = 0; i < held.size(); ++i) {
-        (held[i] ? held_ : train_).back().push_back(std::uint32_t(i));
-      }
-      clients_.emplace_back(id, train_.back().size());
-      test_clients_.push_back(id);
-      begins_.push_back(begins_.back() + held_.back().size());
-    }
-  }
+  ValidationDataset(std::unique_ptr<Dataset> data, const RowSplit& split)
+      : data_(std::move(data)), train_(*data_, split.kept), held_(*data_, split.held) {}
 
   const DatasetInfo& info() const override { return data_->info(); }
   const std::vector<std::pair<std::string, std::size_t>>& clients() const override {
-    return clients_;
+    return train_.clients();
   }
   void train_batch(std::size_t client, std::span<const std::uint32_t> examples,
                    const Address* augmentation, Batch& out) const override {
-    std::vector<std::uint32_t> inner;
-    for (const std::uint32_t example : examples) inner.push_back(train_[client][example]);
-    data_->train_batch(client, inner, augmentation, out);
+    train_.train_batch(client, examples, augmentation, out);
   }
+  std::optional<RawImages> raw_images() const override { return train_.raw_images(); }
 
-  std::size_t test_size() const override { return begins_.back(); }
+  std::size_t test_size() const override { return held_.size(); }
   void test_batch(std::size_t begin, std::size_t end, Batch& out) const override {
-    out = {};
-    Batch part;
-    for (std::size_t at = begin; at < end;) {
-      const std::size_t client = test_client(at);
-      const std::size_t until = std::min(end, begins_[client + 1]);
-      data_->train_batch(client, std::span(held_[client]).subspan(at - begins_[client], until - at),
-                         nullptr, part);
-      append(part, out);
-      at = until;
-    }
+    held_.batch(begin, end, out);
   }
-  const std::vector<std::string>& test_clients() const override { return test_clients_; }
-  std::size_t test_client(std::size_t example) const override {
-    const auto after = std::upper_bound(begins_.begin(), begins_.end(), example);
-    return std::size_t(after - begins_.begin()) - 1;
-  }
+  const std::vector<std::string>& test_clients() const override { return held_.clients(); }
+  std::size_t test_client(std::size_t example) const override { return held_.client(example); }
 
  private:
   std::unique_ptr<Dataset> data_;
-  std::vector<std::vector<std::uint32_t>> train_, held_;  // a client's examples, by its old indices
-  std::vector<std::pair<std::string, std::size_t>> clients_;
-  std::vector<std::string> test_clients_;
-  std::vector<std::size_t> begins_{0};  // where each client's held-out examples begin
+  TrainingRows train_;
+  HeldRows held_;
 };
 
 }  // namespace
 
+RowSplit split_rows(const Dataset& data, const std::string& purpose, double fraction) {
+  RowSplit split;
+  for (const auto& [id, examples] : data.clients()) {
+    const std::vector<bool> held = held_out(id + "/" + purpose, examples, fraction);
+    split.kept.emplace_back();
+    split.held.emplace_back();
+    for (std::size_t i = 0; i < held.size(); ++i) {
+      (held[i] ? split.held : split.kept).back().push_back(std::uint32_t(i));
+    }
+  }
+  return split;
+}
+
 std::unique_ptr<Dataset> validation_dataset(std::unique_ptr<Dataset> data, double fraction) {
-  return std::make_unique<ValidationDataset>(std::move(data), fraction);
+  const RowSplit split = split_rows(*data, "validation", fraction);
+  return std::make_unique<ValidationDataset>(std::move(data), split);
 }
 
 }  // namespace fedep

@@ -7,11 +7,20 @@
 // (vocabularies, scales, PCA) stays as it is.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "fedep/data/dataset.h"
 
 namespace fedep {
+
+// Every client's training examples in two, by a draw of `purpose`'s own.
+struct RowSplit {
+  std::vector<std::vector<std::uint32_t>> kept, held;
+};
+RowSplit split_rows(const Dataset& data, const std::string& purpose, double fraction);
 
 std::unique_ptr<Dataset> validation_dataset(std::unique_ptr<Dataset> data, double fraction);
 

@@ -63,7 +63,8 @@ __global__ void __launch_bounds__(kThreads)
   unsigned top = margin / 2, left = margin / 2;
   bool flip = false;
   if (store.random_crops) {
-    const Words words = philox_block(t.augment[c], example);
+    const Words words = philox_block(
+        t.augment[c], store.numbers != nullptr ? store.numbers[first[c] + example] : example);
     top = scaled(words.a, margin + 1);
     left = scaled(words.b, margin + 1);
     flip = (words.c >> 31) != 0;

@@ -36,6 +36,7 @@ struct ImageStore {
   const std::uint8_t* pixels = nullptr;
   const std::int32_t* labels = nullptr;       // [images]
   const std::uint32_t* images = nullptr;      // of all clients, one after another
+  const std::uint32_t* numbers = nullptr;     // by which crops are drawn; null: a client's own
   int image_size = 0;                         // bytes
   int side = 0, crop_side = 0, channels = 0;  // crop_side 0: whole images, bytes over 255
   bool random_crops = false;                  // else the centre

@@ -42,6 +42,14 @@ class DeviceImages final : public DeviceData {
     store_.pixels = pixels_.data();
     store_.labels = labels_.data();
     store_.images = images_.data();
+    if (!raw.numbers.empty()) {
+      std::vector<std::uint32_t> numbers;
+      for (const std::vector<std::uint32_t>& own : raw.numbers) {
+        numbers.insert(numbers.end(), own.begin(), own.end());
+      }
+      numbers_ = uploaded(std::span<const std::uint32_t>(numbers));
+      store_.numbers = numbers_.data();
+    }
     store_.image_size = int(raw.labels.empty() ? 0 : raw.pixels.size() / raw.labels.size());
     if (raw.crop) {
       store_.side = int(raw.crop->side);
@@ -68,7 +76,7 @@ class DeviceImages final : public DeviceData {
  private:
   DeviceArray<std::uint8_t> pixels_;
   DeviceArray<std::int32_t> labels_;
-  DeviceArray<std::uint32_t> images_;
+  DeviceArray<std::uint32_t> images_, numbers_;
   DeviceArray<float> panels_, offset_;
   std::vector<std::uint32_t> first_;
   gpu::ImageStore store_;

@@ -8,8 +8,10 @@
 
 #include "fedep/cuda/device/coordinates.h"
 #include "fedep/cuda/round/fisher_kernels.h"
+#include "fedep/data/calibration_rows.h"
 #include "fedep/data/image/image_dataset.h"
 #include "fedep/data/image/pca.h"
+#include "fedep/data/validation.h"
 
 namespace fedep {
 namespace {
@@ -115,7 +117,7 @@ std::unique_ptr<Dataset> whole_images() {
 }
 
 // Three steps; the second client rests in the last one.
-CohortOrder order_of(std::uint32_t first_step) {
+CohortOrder order_of(std::uint32_t first_step, std::uint32_t examples) {
   CohortOrder order;
   order.clients = kClients;
   order.rows = kRows;
@@ -125,7 +127,7 @@ CohortOrder order_of(std::uint32_t first_step) {
       order.counts.push_back(step == 2 && c == 1 ? 0 : std::int32_t(kRows - (step + c) % 2));
       order.own_steps.push_back(first_step + 10 * c + step);
       for (std::uint32_t row = 0; row < kRows; ++row) {
-        order.examples.push_back((5 * step + 3 * c + row) % 6);
+        order.examples.push_back((5 * step + 3 * c + row) % examples);
       }
     }
   }
@@ -142,12 +144,13 @@ class DeviceDataTest : public testing::Test {
     if (const std::string why = device_problem(); !why.empty()) GTEST_SKIP() << why;
   }
 
-  void expect_batches_of_the_host(const Dataset& data, bool augment) {
+  // Of the first `examples` of every client.
+  void expect_batches_of_the_host(const Dataset& data, bool augment, std::uint32_t examples = 6) {
     const std::size_t features = data.info().feature_count();
     const auto on_device = upload_training_data(data, augment);
     CohortBatches batches(*on_device, kClients, kRows, features);
     for (const std::uint32_t first_step : {0u, 1000u}) {  // two rounds
-      const CohortOrder order = order_of(first_step);
+      const CohortOrder order = order_of(first_step, examples);
       batches.load(order);
       for (std::size_t step = 0; step < 3; ++step) {
         batches.next();
@@ -186,6 +189,13 @@ class DeviceDataTest : public testing::Test {
 TEST_F(DeviceDataTest, CropsAreTheHostsInEveryBit) {
   expect_batches_of_the_host(CroppedImages(false, true), true);
   expect_batches_of_the_host(CroppedImages(false, true), false);
+}
+
+// Rows taken out of training leave other numbers, by which crops are not drawn.
+TEST_F(DeviceDataTest, SoAreThoseOfSomeRows) {
+  const auto some = without_calibration_rows(
+      validation_dataset(std::make_unique<CroppedImages>(false, true), 0.2), 0.2);
+  expect_batches_of_the_host(*some, true, 3);
 }
 
 TEST_F(DeviceDataTest, SoAreTheirProjections) {

@@ -1,0 +1,77 @@
+#include "fedep/data/calibration_rows.h"
+
+#include "fedep/data/held_rows.h"
+#include "fedep/data/training_rows.h"
+#include "fedep/data/validation.h"
+
+namespace fedep {
+namespace {
+
+// The rows as a test set; training clients are those of the data set without them.
+class CalibrationRows final : public Dataset {
+ public:
+  CalibrationRows(const Dataset& data, std::vector<std::vector<std::uint32_t>> rows)
+      : data_(data), held_(data, std::move(rows)) {
+    for (const std::string& id : held_.clients()) clients_.emplace_back(id, 0);
+  }
+
+  const DatasetInfo& info() const override { return data_.info(); }
+  const std::vector<std::pair<std::string, std::size_t>>& clients() const override {
+    return clients_;
+  }
+  void train_batch(std::size_t, std::span<const std::uint32_t>, const Address*,
+                   Batch& out) const override {
+    out = {};
+  }
+  std::size_t test_size() const override { return held_.size(); }
+  void test_batch(std::size_t begin, std::size_t end, Batch& out) const override {
+    held_.batch(begin, end, out);
+  }
+  const std::vector<std::string>& test_clients() const override { return held_.clients(); }
+  std::size_t test_client(std::size_t example) const override { return held_.client(example); }
+
+ private:
+  const Dataset& data_;
+  HeldRows held_;
+  std::vector<std::pair<std::string, std::size_t>> clients_;  // without examples
+};
+
+class WithoutRows final : public Dataset {
+ public:
+  WithoutRows(std::unique_ptr<Dataset> data, const RowSplit& split)
+      : data_(std::move(data)), train_(*data_, split.kept), calibration_(*data_, split.held) {}
+
+  const DatasetInfo& info() const override { return data_->info(); }
+  const std::vector<std::pair<std::string, std::size_t>>& clients() const override {
+    return train_.clients();
+  }
+  void train_batch(std::size_t client, std::span<const std::uint32_t> examples,
+                   const Address* augmentation, Batch& out) const override {
+    train_.train_batch(client, examples, augmentation, out);
+  }
+  std::optional<RawImages> raw_images() const override { return train_.raw_images(); }
+
+  std::size_t test_size() const override { return data_->test_size(); }
+  void test_batch(std::size_t begin, std::size_t end, Batch& out) const override {
+    data_->test_batch(begin, end, out);
+  }
+  const std::vector<std::string>& test_clients() const override { return data_->test_clients(); }
+  std::size_t test_client(std::size_t example) const override {
+    return data_->test_client(example);
+  }
+  const Dataset* calibration() const override { return &calibration_; }
+
+ private:
+  std::unique_ptr<Dataset> data_;
+  TrainingRows train_;
+  CalibrationRows calibration_;
+};
+
+}  // namespace
+
+std::unique_ptr<Dataset> without_calibration_rows(std::unique_ptr<Dataset> data, double fraction) {
+  const RowSplit split = split_rows(*data, "calibration", fraction);
+  return std::make_unique<WithoutRows>(std::move(data), split);
+}
+
+}  // namespace fedep
