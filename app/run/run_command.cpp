@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "app/run/run_recipe.h"
+#include "app/run/run_warnings.h"
 #include "app/run/watch_server.h"
 #include "app/whole_number.h"
 #include "fedep/config/read_recipe.h"
@@ -103,6 +104,9 @@ int check(const RunOptions& options) {
   const std::vector<Phase> phases = plan_run(recipe, *task);
   fmt::print("{}", to_toml(recipe));
   warn_of_run(recipe, phases, *task, find_place(options.device, options.threads));
+  if (const std::string steps = visit_steps_text(recipe, phases, *task); !steps.empty()) {
+    fmt::print(stderr, "{}\n", steps);
+  }
   fmt::print(stderr, "{} clients, {} examples, {} weights: ready to run\n",
              task->population().size(), task->population().examples(), size_of(task->layout()));
   return 0;

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "fedep/data/table/table_features.h"
 #include "fedep/message/nearest.h"
@@ -45,7 +48,40 @@ std::string cooldown_problem(const Phase& phase) {
       phase.rounds - steps, phase.rounds);
 }
 
+// Schedules that never begin, by name.
+std::vector<std::string> idle_schedules(const Phase& phase) {
+  std::vector<std::string> names;
+  const auto look = [&](std::string_view name, const std::optional<RoundSchedule>& schedule) {
+    if (schedule && schedule->after >= phase.rounds) names.emplace_back(name);
+  };
+  look("client_rate", phase.schedule.client_rate);
+  look("server_rate", phase.schedule.server_rate);
+  look("clip", phase.schedule.clip);
+  look("alpha", phase.schedule.alpha);
+  return names;
+}
+
 }  // namespace
+
+std::string visit_steps_text(const Recipe& recipe, const std::vector<Phase>& phases,
+                             const Task& task) {
+  if (task.data() == nullptr) return {};
+  std::vector<std::string> parts;
+  for (const Phase& phase : phases) {
+    std::size_t least = SIZE_MAX, most = 0;
+    for (const auto& [id, examples] : task.data()->clients()) {
+      const std::size_t steps =
+          steps_of_visit(recipe.client, phase.algorithm->pools_epochs, examples);
+      least = std::min(least, steps);
+      most = std::max(most, steps);
+    }
+    const std::string steps =
+        least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most);
+    const std::string part = fmt::format("{} ({})", steps, phase.algorithm->name);
+    if (std::ranges::find(parts, part) == parts.end()) parts.push_back(part);
+  }
+  return fmt::format("steps a visit: {}", fmt::join(parts, ", "));
+}
 
 std::vector<std::string> warnings_of(const Recipe& recipe, const std::vector<Phase>& phases,
                                      const Task& task) {
@@ -79,6 +115,13 @@ std::vector<std::string> warnings_of(const Recipe& recipe, const std::vector<Pha
     const std::string what = cooldown_problem(phases[i]);
     if (what.empty()) continue;
     lines.push_back(fmt::format("phase.{} ({}): {}", i, phases[i].algorithm->name, what));
+  }
+  for (std::size_t i = 0; i < phases.size(); ++i) {
+    const auto name = phases[i].algorithm->name;
+    for (const std::string& schedule : idle_schedules(phases[i])) {
+      lines.push_back(fmt::format("phase.{} ({}): the schedule of {} begins after the phase's end",
+                                  i, name, schedule));
+    }
   }
   if (const Dataset* const data = task.data(); data != nullptr) {
     const double own = least_curvature(recipe.model, data->info());

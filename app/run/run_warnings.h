@@ -13,9 +13,13 @@
 namespace fedep {
 
 // A line each: records that were left out, columns that do not vary, nobody held out, nobody with a
-// batch, cooldowns without effect or with too much, a prior that makes clients diverge.
+// batch, cooldowns and schedules without effect or with too much, a prior that makes clients diverge.
 std::vector<std::string> warnings_of(const Recipe& recipe, const std::vector<Phase>& phases,
                                      const Task& task);
+
+// "steps a visit: 47 (fed_avg), 40 (fed_ep)", or nothing where clients make none.
+std::string visit_steps_text(const Recipe& recipe, const std::vector<Phase>& phases,
+                             const Task& task);
 
 // Held-out outcomes that are numbers.
 struct HeldOutNumbers {

@@ -50,5 +50,15 @@ TEST(RunWarnings, NameCooldownsThatNeverBeginOrStopThePhase) {
               ElementsAre(HasSubstr("nothing changes in the last 4 of the phase's 6 rounds")));
 }
 
+TEST(RunWarnings, NameSchedulesThatNeverBegin) {
+  Recipe recipe = parse_recipe(ward_recipe(kFedEp));  // 6 rounds
+  recipe.phases[0].schedule = ScheduleSettings{.server_rate = RoundSchedule{.after = 5}};
+  EXPECT_THAT(warnings_for(recipe, ward_table()), IsEmpty());
+  recipe.phases[0].schedule->server_rate->after = 6;
+  EXPECT_THAT(warnings_for(recipe, ward_table()),
+              ElementsAre("phase.0 (fed_ep): the schedule of server_rate begins after the phase's "
+                          "end"));
+}
+
 }  // namespace
 }  // namespace fedep

@@ -1,6 +1,8 @@
 // Settings that algorithms share, as a recipe gives them.
 #pragma once
 
+#include <optional>
+
 namespace fedep {
 
 // What is taken out of the global approximation before a client infers.
@@ -46,6 +48,47 @@ struct CooldownSettings {
   double to = 0.01;
 
   bool operator==(const CooldownSettings&) const = default;
+};
+
+// How a quantity goes from one multiple of itself to another (schedule.h).
+enum class ScheduleKind {
+  constant,  // stays at the first
+  linear,
+  cosine,  // half a wave: slow, fast, slow
+  steps,   // in equal ratios, at equal distances
+};
+
+// Over the steps of a client's visit.
+struct VisitSchedule {
+  ScheduleKind kind = ScheduleKind::linear;
+  double from = 1.0;
+  double to = 0.1;
+  int steps = 2;  // falls (or rises) of kind `steps`
+
+  bool operator==(const VisitSchedule&) const = default;
+};
+
+// Over a phase's rounds: `from` in the first `after`, `to` once `rounds` more have gone.
+struct RoundSchedule {
+  ScheduleKind kind = ScheduleKind::linear;
+  int after = 0;
+  int rounds = 0;  // 0: to the phase's end
+  double from = 1.0;
+  double to = 0.1;
+  int steps = 2;
+
+  bool operator==(const RoundSchedule&) const = default;
+};
+
+// What a phase has schedules of; each multiplies the quantity that the recipe gives.
+struct ScheduleSettings {
+  std::optional<VisitSchedule> visit_rate = {};   // the client's rate, in a visit
+  std::optional<RoundSchedule> client_rate = {};  // and over rounds
+  std::optional<RoundSchedule> server_rate = {};
+  std::optional<RoundSchedule> clip = {};
+  std::optional<RoundSchedule> alpha = {};
+
+  bool operator==(const ScheduleSettings&) const = default;
 };
 
 }  // namespace fedep

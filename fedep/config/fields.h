@@ -123,6 +123,33 @@ void list_fields(Fields& f, CooldownSettings& s) {
 }
 
 template <class Fields>
+void list_fields(Fields& f, VisitSchedule& s) {
+  f("kind", s.kind);
+  f("from", s.from, positive());
+  f("to", s.to, positive());
+  f("steps", s.steps, at_least(1));
+}
+
+template <class Fields>
+void list_fields(Fields& f, RoundSchedule& s) {
+  f("kind", s.kind);
+  f("after", s.after, at_least(0));
+  f("rounds", s.rounds, at_least(0));
+  f("from", s.from, at_least(0));
+  f("to", s.to, at_least(0));
+  f("steps", s.steps, at_least(1));
+}
+
+template <class Fields>
+void list_fields(Fields& f, ScheduleSettings& s) {
+  f("visit_rate", s.visit_rate, VisitSchedule{});
+  f("client_rate", s.client_rate, RoundSchedule{});
+  f("server_rate", s.server_rate, RoundSchedule{});
+  f("clip", s.clip, RoundSchedule{});
+  f("alpha", s.alpha, RoundSchedule{});
+}
+
+template <class Fields>
 void list_fields(Fields& f, PhaseSettings& s) {
   f("algorithm", s.algorithm, needed(known_algorithm()));
   f("rounds", s.rounds, needed(at_least(1)));
@@ -136,6 +163,7 @@ void list_fields(Fields& f, PhaseSettings& s) {
   f("optimizer_state", s.optimizer_state);
   f("optimizer", s.optimizer, OptimizerSettings{});
   f("cooldown", s.cooldown, CooldownSettings{});
+  f("schedule", s.schedule, ScheduleSettings{});
   f("inference", s.inference, InferenceSettings{});
 }
 

@@ -152,17 +152,18 @@ struct PhaseSettings {
   OptimizerHandover optimizer_state = OptimizerHandover::fresh;
   // For q and for factors in this phase; none: server.optimizer and server.factor_optimizer.
   std::optional<OptimizerSettings> optimizer = {};
-  std::optional<CooldownSettings> cooldown = {};    // none: steps stay whole
+  std::optional<CooldownSettings> cooldown = {};  // none: steps stay whole
+  std::optional<ScheduleSettings> schedule = {};
   std::optional<InferenceSettings> inference = {};  // none: the algorithm needs none
 
   bool operator==(const PhaseSettings&) const = default;
 };
 
 struct EvaluateSettings {
-  int every = 1;           // rounds; 0: only at the end
-  int samples = 0;         // draws that marginalised predictions average; 0: no such predictions
-  int marginal_every = 0;  // rounds between those; 0: only at the end
-  int examples = 0;        // held-out examples scored, drawn anew for every round; 0: all
+  int every = 1;             // rounds; 0: only at the end
+  int samples = 0;           // draws that marginalised predictions average; 0: no such predictions
+  int marginal_every = 0;    // rounds between those; 0: only at the end
+  int examples = 0;          // held-out examples scored, drawn anew for every round; 0: all
 
   bool operator==(const EvaluateSettings&) const = default;
 };

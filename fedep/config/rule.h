@@ -90,6 +90,10 @@ inline constexpr auto words_of(OptimizerHandover) {
   return std::array{Word{"fresh", OptimizerHandover::fresh},
                     Word{"carry", OptimizerHandover::carry}};
 }
+inline constexpr auto words_of(ScheduleKind) {
+  return std::array{Word{"constant", ScheduleKind::constant}, Word{"linear", ScheduleKind::linear},
+                    Word{"cosine", ScheduleKind::cosine}, Word{"steps", ScheduleKind::steps}};
+}
 inline constexpr auto words_of(CavityKind) {
   return std::array{Word{"own_factor", CavityKind::own_factor}, Word{"share", CavityKind::share},
                     Word{"flat", CavityKind::flat}, Word{"whole", CavityKind::whole}};

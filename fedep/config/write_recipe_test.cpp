@@ -163,7 +163,11 @@ TEST(WriteRecipe, HasEveryKeyItEverHad) {
   EXPECT_EQ(
       names_of<PhaseSettings>(),
       (Names{"algorithm", "rounds", "cavity", "share", "weight", "clip", "guard", "guard_floor",
-             "factors", "optimizer_state", "optimizer", "cooldown", "inference"}));
+             "factors", "optimizer_state", "optimizer", "cooldown", "schedule", "inference"}));
+  EXPECT_EQ(names_of<ScheduleSettings>(),
+            (Names{"visit_rate", "client_rate", "server_rate", "clip", "alpha"}));
+  EXPECT_EQ(names_of<VisitSchedule>(), (Names{"kind", "from", "to", "steps"}));
+  EXPECT_EQ(names_of<RoundSchedule>(), (Names{"kind", "after", "rounds", "from", "to", "steps"}));
   EXPECT_EQ(names_of<CooldownSettings>(), (Names{"after", "rounds", "to"}));
   EXPECT_EQ(names_of<InferenceSettings>(),
             (Names{"name", "alpha", "scale", "initial_scale", "shrinkage", "epochs", "samples",

@@ -1,8 +1,10 @@
 #include "fedep/round/phase.h"
 
 #include <algorithm>
+#include <string>
 
 #include "fedep/algorithm/cooldown.h"
+#include "fedep/algorithm/schedule.h"
 #include "fedep/message/check.h"
 #include "fedep/optim/optimizer.h"
 
@@ -22,11 +24,63 @@ void check_carried(const std::vector<Phase>& before, const OptimizerSettings& op
       before.size(), last.name, optimizer.name));
 }
 
+[[noreturn]] void refuse(std::size_t phase, std::string_view key, std::string_view why) {
+  throw InputError(fmt::format("phase.{}.{} {}", phase, key, why));
+}
+
+void check_schedule(std::size_t phase, std::string_view name,
+                    const std::optional<RoundSchedule>& schedule, bool must_be_positive) {
+  if (!schedule) return;
+  const std::string key = fmt::format("schedule.{}", name);
+  const bool ratio = schedule->kind == ScheduleKind::steps;
+  if ((must_be_positive || ratio) && !(schedule->from > 0 && schedule->to > 0)) {
+    refuse(phase, key,
+           fmt::format("must go from and to positive numbers{}, but goes from {} to {}",
+                       must_be_positive ? "" : " in steps", schedule->from, schedule->to));
+  }
+}
+
+void check_schedules(std::size_t phase, const PhaseSettings& settings, bool point_estimate) {
+  if (!settings.schedule) return;
+  const ScheduleSettings& schedule = *settings.schedule;
+  if (schedule.server_rate && settings.cooldown) {
+    refuse(phase, "schedule.server_rate",
+           "and cooldown are two schedules of the server's rate, but it can have one");
+  }
+  if (schedule.clip && !(settings.clip > 0)) {
+    refuse(phase, "schedule.clip", "needs a clip that is not 0");
+  }
+  if (schedule.alpha && point_estimate) {
+    refuse(phase, "schedule.alpha",
+           fmt::format("needs an algorithm with an alpha, but {} has none", settings.algorithm));
+  }
+  check_schedule(phase, "client_rate", schedule.client_rate, true);
+  check_schedule(phase, "server_rate", schedule.server_rate, false);
+  check_schedule(phase, "clip", schedule.clip, true);
+  check_schedule(phase, "alpha", schedule.alpha, true);
+}
+
 }  // namespace
 
 double optimizer_scale(const Phase& phase, std::int64_t round, double damping) {
   const double scale = phase.damping.outside ? damping : 1.0;
-  return phase.cooldown ? scale * cooldown(*phase.cooldown, round - phase.first_round) : scale;
+  const std::int64_t own = round - phase.first_round;
+  if (phase.cooldown) return scale * cooldown(*phase.cooldown, own);
+  if (!phase.schedule.server_rate) return scale;
+  return scale * scheduled_in_round(*phase.schedule.server_rate, own, phase.rounds);
+}
+
+std::optional<Phase> phase_in_round(const Phase& phase, std::int64_t round) {
+  const ScheduleSettings& schedule = phase.schedule;
+  if (!schedule.clip && !schedule.alpha && !schedule.client_rate) return std::nullopt;
+  const auto part = [&](const std::optional<RoundSchedule>& of) {
+    return of ? scheduled_in_round(*of, round - phase.first_round, phase.rounds) : 1.0;
+  };
+  Phase now = phase;
+  now.clip *= part(schedule.clip);
+  now.inference.alpha *= part(schedule.alpha);
+  now.client_rate *= part(schedule.client_rate);
+  return now;
 }
 
 std::vector<Phase> plan_phases(const Recipe& recipe,
@@ -48,6 +102,7 @@ std::vector<Phase> plan_phases(const Recipe& recipe,
     check_optimizer(factor);
     const bool carries = settings.optimizer_state == OptimizerHandover::carry;
     if (carries && !phases.empty()) check_carried(phases, optimizer);
+    check_schedules(phases.size(), settings, algorithm.point_estimate);
     Phase phase{
         .algorithm = &algorithm,
         .first_round = first_round,
@@ -66,6 +121,7 @@ std::vector<Phase> plan_phases(const Recipe& recipe,
         .server_optimizer = optimizer,
         .factor_optimizer = factor,
         .cooldown = settings.cooldown,
+        .schedule = settings.schedule.value_or(ScheduleSettings{}),
         .clients_per_round = std::size_t(server.clients_per_round),
         .grid_bits = server.grid_bits,
         .inference = inference,

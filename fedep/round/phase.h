@@ -34,6 +34,8 @@ struct Phase {
   OptimizerSettings server_optimizer = {};
   OptimizerSettings factor_optimizer = {};
   std::optional<CooldownSettings> cooldown = {};
+  ScheduleSettings schedule = {};
+  double client_rate = 1;  // of the round: what a client's rate is multiplied by
   std::size_t clients_per_round = 1;
   int grid_bits = 64;
   InferenceSettings inference = {};
@@ -44,8 +46,12 @@ struct Phase {
 };
 
 // What the optimizers' steps of a round, on q and on factors, are multiplied by: δ where it stands
-// outside of them, and the part that a cooldown leaves.
+// outside of them, and the part that a cooldown or the server's schedule leaves.
 double optimizer_scale(const Phase& phase, std::int64_t round, double damping);
+
+// The phase with what its schedules make of clip, alpha and the client's rate in this round; nothing
+// where no schedule touches them.
+std::optional<Phase> phase_in_round(const Phase& phase, std::int64_t round);
 
 // `family_of` names the family that an inference method's tilted distributions belong to.
 std::vector<Phase> plan_phases(const Recipe& recipe,

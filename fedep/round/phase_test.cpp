@@ -59,6 +59,66 @@ TEST(PlanPhases, MakeEveryChoiceOfTheRecipe) {
   EXPECT_EQ(ep.server_optimizer.momentum, 0.9);
 }
 
+Recipe with_schedule(ScheduleSettings schedule) {
+  Recipe recipe = two_phases();
+  recipe.phases[1].schedule = std::move(schedule);
+  return recipe;
+}
+
+TEST(PhaseInRound, IsTheSameWhereNothingIsScheduled) {
+  for (const Phase& phase : plan_phases(two_phases(), diagonal_if_exact)) {
+    EXPECT_FALSE(phase_in_round(phase, phase.first_round + 3));
+  }
+}
+
+TEST(PhaseInRound, HasWhatItsSchedulesMakeOfClipAlphaAndRate) {
+  const Phase phase = plan_phases(with_schedule({.client_rate = RoundSchedule{.to = 0.5},
+                                                 .clip = RoundSchedule{.rounds = 10, .to = 3},
+                                                 .alpha = RoundSchedule{.after = 99, .to = 2}}),
+                                  diagonal_if_exact)[1];
+  const Phase now = phase_in_round(phase, 401 + 99).value();
+  EXPECT_DOUBLE_EQ(now.clip, 300);
+  EXPECT_DOUBLE_EQ(now.client_rate, 1 - 0.5 * 100 / 1099);
+  EXPECT_DOUBLE_EQ(now.inference.alpha, 0.05 * (1 + 1.0 / 1000));
+  EXPECT_EQ(phase_in_round(phase, 401)->inference.alpha, 0.05);
+}
+
+TEST(OptimizerScale, OfALinearScheduleIsACooldowns) {
+  Recipe cooled = two_phases();
+  cooled.phases[1].cooldown = CooldownSettings{.after = 700, .rounds = 300, .to = 0.01};
+  const Phase a = plan_phases(cooled, diagonal_if_exact)[1];
+  const Phase b = plan_phases(
+      with_schedule({.server_rate = RoundSchedule{.after = 700, .rounds = 300, .to = 0.01}}),
+      diagonal_if_exact)[1];
+  for (std::int64_t round = 401; round < 1500; ++round) {
+    EXPECT_EQ(optimizer_scale(a, round, 0.1), optimizer_scale(b, round, 0.1));
+  }
+}
+
+std::string refusal(const Recipe& recipe) {
+  try {
+    plan_phases(recipe, diagonal_if_exact);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(PlanPhases, RefuseTwoSchedulesOfOneThingAndThoseOfNothing) {
+  Recipe twice = with_schedule({.server_rate = RoundSchedule{}});
+  EXPECT_EQ(refusal(twice), "");
+  twice.phases[1].cooldown = CooldownSettings{};
+  EXPECT_NE(refusal(twice).find("phase.1.schedule.server_rate and cooldown"), std::string::npos);
+  Recipe without_clip = with_schedule({.clip = RoundSchedule{}});
+  without_clip.phases[1].clip = 0;
+  EXPECT_NE(refusal(without_clip).find("phase.1.schedule.clip"), std::string::npos);
+  Recipe without_alpha = two_phases();
+  without_alpha.phases[0].schedule = ScheduleSettings{.alpha = RoundSchedule{}};
+  EXPECT_NE(refusal(without_alpha).find("phase.0.schedule.alpha"), std::string::npos);
+  EXPECT_NE(refusal(with_schedule({.client_rate = RoundSchedule{.to = 0}})), "");
+  EXPECT_EQ(refusal(with_schedule({.server_rate = RoundSchedule{.to = 0}})), "");
+}
+
 TEST(PlanPhases, LetARecipeOverruleTheAlgorithm) {
   Recipe recipe = two_phases();
   recipe.phases[1].cavity = CavityKind::flat;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "fedep/algorithm/damping.h"
@@ -19,8 +20,10 @@ namespace fedep {
 // for every storage of messages: what others bring are begin_round(), magnitudes(), advance() and
 // what optim/guard.h asks for.
 template <Storage V>
-RoundNumbers play_round(ServerStateOf<V>& state, const Phase& phase, std::uint64_t seed,
+RoundNumbers play_round(ServerStateOf<V>& state, const Phase& planned, std::uint64_t seed,
                         const Population& population, ExecutorOf<V>& executor) {
+  const std::optional<Phase> changed = phase_in_round(planned, state.round);
+  const Phase& phase = changed ? *changed : planned;
   const std::vector<ClientTask> tasks =
       make_tasks(sample_clients(seed, state.round, population.size(), phase.clients_per_round),
                  phase, population);

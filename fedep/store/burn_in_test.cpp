@@ -67,6 +67,12 @@ TEST(BurnIn, DoesNotDependOnWhatComesAfterwardsOrOnNames) {
   EXPECT_NE(burn_in_of(row(), 2), first);
 }
 
+// What lasts to the phase's end depends on its length.
+TEST(BurnIn, OfALongerPhaseIsAnotherWhereItsLengthCounts) {
+  const std::string rate = "phase.0.schedule={server_rate={to=0.5}}";
+  EXPECT_NE(burn_in_of(row({rate}), 3), burn_in_of(row({rate, "phase.0.rounds=9"}), 3));
+}
+
 TEST(BurnIn, OfFewerRoundsOrOfClientsWithMemoryDoesNotExist) {
   EXPECT_FALSE(burn_in_of(row(), 4));
   EXPECT_FALSE(burn_in_of(row({"phase.0.algorithm=\"fed_ep\""}), 3));

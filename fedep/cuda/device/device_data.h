@@ -68,6 +68,7 @@ class CohortBatches {
   std::int32_t* labels() { return labels_.data(); }
   const StreamAddress* dropout() const { return dropout_.data(); }
   const StreamAddress* augment() const { return augment_.data(); }
+  const std::int32_t* step() const { return state_.data() + 1; }  // the one that was begun
 
  private:
   gpu::StepTables tables();

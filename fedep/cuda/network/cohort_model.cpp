@@ -55,6 +55,7 @@ gpu::Update update_of(const CohortChain& c, std::size_t offset) {
   u.per_example = c.per_example;
   u.lr = c.lr;
   u.mu = c.mu;
+  u.rate = c.rate;
   return u;
 }
 

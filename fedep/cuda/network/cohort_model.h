@@ -48,6 +48,7 @@ struct CohortChain {
   float lr = 0;
   float mu = 0;
   bool loss_times_batch = false;  // g times n
+  const float* rate = nullptr;    // [clients], in place of lr where it changes from step to step
 };
 
 // Where squared gradients of a batch go. So many neighbouring clients of the batch are minibatches of

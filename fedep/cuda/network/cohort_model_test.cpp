@@ -169,18 +169,23 @@ TEST_P(CohortModelTest, AStepOfManyIsTheStepOfEach) {
   const DeviceArray<float> d_eta(eta), d_numbers(numbers), d_precisions(precisions),
       d_per(per_example);
   const float lr = 0.5f;
-  for (const int kind : {0, 1, 2, 3, 4, 5, 6, 7}) {
+  // A rate for all, or one for each client in device memory.
+  const std::vector<float> rates{0.5f, 0.25f, 0.125f};
+  const DeviceArray<float> d_rates(rates);
+  for (const int kind : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}) {
+    const bool own_rates = kind & 8;
     const float mu = kind & 1 ? 0.9f : 0.0f;
     const bool with_eta = kind & 2, diagonal = kind & 4;
-    SCOPED_TRACE(testing::Message()
-                 << "mu " << mu << ", eta " << with_eta << ", diagonal " << diagonal);
+    SCOPED_TRACE(testing::Message() << "mu " << mu << ", eta " << with_eta << ", diagonal "
+                                    << diagonal << ", rates " << own_rates);
     DeviceArray<float> d_theta(world.theta), d_momentum(momentum);
     DeviceArray<double> loss(world.clients);
     loss.zero();
     world.cohort->train_step(
         world.batch(),
         {d_theta.data(), d_momentum.data(), world.stride, with_eta ? d_eta.data() : nullptr,
-         diagonal ? d_precisions.data() : d_numbers.data(), diagonal, d_per.data(), lr, mu, false},
+         diagonal ? d_precisions.data() : d_numbers.data(), diagonal, d_per.data(), lr, mu, false,
+         own_rates ? d_rates.data() : nullptr},
         loss.data());
     const std::vector<float> theta_after = d_theta.download(),
                              momentum_after = d_momentum.download();
@@ -196,7 +201,7 @@ TEST_P(CohortModelTest, AStepOfManyIsTheStepOfEach) {
           const float lambda = diagonal ? precisions[row + i] : numbers[c];
           const float pull = lambda * theta[i] - (with_eta ? eta[row + i] : 0.0f);
           m[i] = mu * m[i] + gradient[i] + pull * per_example[c];
-          theta[i] -= lr * m[i];
+          theta[i] -= (own_rates ? rates[c] : lr) * m[i];
         }
       }
       const auto part = [&](const std::vector<float>& values) {

@@ -93,6 +93,7 @@ struct Update {
   std::size_t stride = 0;              // between clients
   const float* per_example = nullptr;  // [clients]
   float lr = 0, mu = 0;
+  const float* rate = nullptr;  // [clients], in place of lr where it changes from step to step
 };
 
 struct WeightGradient {

@@ -19,6 +19,7 @@ __global__ void __launch_bounds__(kThreads)
                                 const std::int32_t* count, Update u) {
   if (*count == 0) return;
   const float per_example = u.per_example[client];
+  const float rate = u.rate != nullptr ? u.rate[client] : u.lr;
   const std::size_t row = std::size_t(client) * u.stride;
   for (std::size_t i = blockIdx.x * kThreads + threadIdx.x; i < size; i += gridDim.x * kThreads) {
     const std::size_t at = row + i;
@@ -27,7 +28,7 @@ __global__ void __launch_bounds__(kThreads)
     const float eta = u.eta == nullptr ? 0.0f : u.eta[at];
     const float m = u.mu * u.momentum[at] + g + (lambda * u.theta[at] - eta) * per_example;
     u.momentum[at] = m;
-    u.theta[at] -= u.lr * m;
+    u.theta[at] -= rate * m;
   }
 }
 

@@ -66,7 +66,7 @@ struct StepTiles {
   __device__ void step_all(const Own& own, const Update& u, int client, const float* sums) const {
     constexpr int kPart = Own::kPart;
     const float per_example = u.per_example[client],
-                shared_lambda = u.diagonal ? 0.0f : u.lambda[client];
+                shared_lambda = u.diagonal ? 0.0f : u.lambda[client], rate = rate_of(u, client);
 #pragma unroll
     for (int item = 0; item < Own::kItems; ++item) {
       if (!own.has(item)) break;
@@ -80,8 +80,8 @@ struct StepTiles {
       if (u.diagonal) load_part<kPart>(lambda + place, own_lambda);
 #pragma unroll
       for (int j = 0; j < kPart; ++j) {
-        step(u, u.diagonal ? own_lambda[j] : shared_lambda, per_example, own_eta[j], gradient[j],
-             own_momentum[j], own_theta[j]);
+        step(u, rate, u.diagonal ? own_lambda[j] : shared_lambda, per_example, own_eta[j],
+             gradient[j], own_momentum[j], own_theta[j]);
       }
       const std::size_t i = std::size_t(client) * u.stride + std::size_t(own.at(item));
       store_part<kPart>(own_theta, u.theta + i);

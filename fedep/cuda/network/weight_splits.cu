@@ -45,9 +45,10 @@ __global__ void finish_kernel(const WeightTask task) {
   if (u.mu != 0) load_part<kPart>(u.momentum + at, momentum);
   if (u.eta != nullptr) load_part<kPart>(u.eta + at, eta);
   if (u.diagonal) load_part<kPart>(u.lambda + at, lambda);
+  const float rate = rate_of(u, client);
   for (int j = 0; j < kPart; ++j) {
-    step(u, u.diagonal ? lambda[j] : u.lambda[client], u.per_example[client], eta[j], value[j],
-         momentum[j], theta[j]);
+    step(u, rate, u.diagonal ? lambda[j] : u.lambda[client], u.per_example[client], eta[j],
+         value[j], momentum[j], theta[j]);
   }
   store_part<kPart>(theta, u.theta + at);
   if (u.mu != 0) store_part<kPart>(momentum, u.momentum + at);

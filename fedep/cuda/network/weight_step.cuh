@@ -49,17 +49,22 @@ struct MinibatchRows {
   }
 };
 
+// The client's rate in this step.
+__device__ inline float rate_of(const Update& u, int client) {
+  return u.rate != nullptr ? u.rate[client] : u.lr;
+}
+
 // One weight's step. Without momentum `momentum` is where the step is made, no more.
-__device__ inline void step(const Update& u, float lambda, float per_example, float eta,
+__device__ inline void step(const Update& u, float rate, float lambda, float per_example, float eta,
                             float gradient, float& momentum, float& theta) {
   const float kept = u.mu != 0 ? u.mu * momentum : 0.0f;
   momentum = kept + gradient + (lambda * theta - eta) * per_example;
-  theta -= u.lr * momentum;
+  theta -= rate * momentum;
 }
 
 __device__ inline void update_one(const Update& u, int client, std::size_t at, float gradient) {
   const std::size_t i = std::size_t(client) * u.stride + at;
-  step(u, u.diagonal ? u.lambda[i] : u.lambda[client], u.per_example[client],
+  step(u, rate_of(u, client), u.diagonal ? u.lambda[i] : u.lambda[client], u.per_example[client],
        u.eta == nullptr ? 0.0f : u.eta[i], gradient, u.momentum[i], u.theta[i]);
 }
 

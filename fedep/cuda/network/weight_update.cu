@@ -108,15 +108,16 @@ __global__ void __launch_bounds__(kThreads) update_kernel(const WeightTask task)
   }
 
   const float per_example = u.per_example[client],
-              shared_lambda = kDiagonal ? 0.0f : u.lambda[client];
+              shared_lambda = kDiagonal ? 0.0f : u.lambda[client], rate = rate_of(u, client);
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     if (i >= own_rows) break;
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
       float without = 0.0f;
-      step(u, kDiagonal ? lambda.at[i][j] : shared_lambda, per_example, kEta ? eta.at[i][j] : 0.0f,
-           gradient[i][j], kMomentum ? momentum.at[i][j] : without, theta.at[i][j]);
+      step(u, rate, kDiagonal ? lambda.at[i][j] : shared_lambda, per_example,
+           kEta ? eta.at[i][j] : 0.0f, gradient[i][j], kMomentum ? momentum.at[i][j] : without,
+           theta.at[i][j]);
     }
     store_part<4>(theta.at[i], u.theta + own + std::size_t(i) * out);
     if (kMomentum) store_part<4>(momentum.at[i], u.momentum + own + std::size_t(i) * out);

@@ -18,12 +18,24 @@ __device__ Prior prior_of(const ChainRows& rows, int c, std::size_t i) {
           rows.diagonal ? rows.lambda[i] : rows.lambda[c]};
 }
 
+__device__ float rate_of(const ChainRows& rows, int c) {
+  return rows.rate != nullptr ? rows.rate[c] : rows.lr;
+}
+
+// Of a step of an epoch, counted from the first that coast() makes.
+__device__ float rate_of(const ChainRows& rows, const RateTable& table, int c, int epoch,
+                         int step) {
+  if (table.rates == nullptr) return rows.lr;
+  const int at = (table.first_epoch + epoch) * table.epoch_length + step;
+  return table.rates[std::size_t(at) * table.clients + c];
+}
+
 // m ← μ m + (λ θ - η)/N, θ ← θ - lr m
-__device__ void coast_step(const ChainRows& rows, const Prior& prior, float per_example, float& m,
-                           float& theta) {
+__device__ void coast_step(const ChainRows& rows, const Prior& prior, float rate, float per_example,
+                           float& m, float& theta) {
   m *= rows.mu;
   m += (prior.lambda * theta - prior.eta) * per_example;
-  theta -= rows.lr * m;
+  theta -= rate * m;
 }
 
 // Some steps of a coordinate with pull p and push q, on (θ, m): they are linear in both and in q.
@@ -79,7 +91,7 @@ constexpr int kMostWeights = 64;  // of epochs' samples that are worked out once
 template <bool kSums>
 __global__ void __launch_bounds__(kThreads)
     coast_kernel(ChainRows rows, Chunks chunks, int epochs, const std::int32_t* steps,
-                 int first_sample) {
+                 int first_sample, RateTable table) {
   const int c = blockIdx.y;
   const Chunk chunk = chunks.chunks[blockIdx.x];
   const int n = steps[c];
@@ -105,18 +117,19 @@ __global__ void __launch_bounds__(kThreads)
       const float pull = priors[j].lambda * per_example, push = -priors[j].eta * per_example;
       float theta = thetas[j], m = momenta[j], sum = 0;
       StepsMap map;
-      if (!kSums) {
+      const bool one_map = !kSums && table.rates == nullptr;
+      if (one_map) {
 #pragma unroll 5
         for (int step = 0; step < n; ++step) map.add_step(rows.mu, rows.lr, pull);
       }
       const float theta_push = map.theta_by_push * push, m_push = map.m_by_push * push;
       for (int epoch = 0; epoch < epochs; ++epoch) {
-        if (kSums) {
+        if (!one_map) {
           sum = 0;
 #pragma unroll 5
           for (int step = 0; step < n; ++step) {
             m = __fmaf_rn(rows.mu, m, __fmaf_rn(pull, theta, push));
-            theta = __fmaf_rn(-rows.lr, m, theta);
+            theta = __fmaf_rn(-rate_of(rows, table, c, epoch, step), m, theta);
             sum += theta;
           }
         } else {
@@ -141,7 +154,7 @@ __global__ void __launch_bounds__(kThreads)
 // follow one linear map of (θ, m, η): its coefficients come from playing the steps on unit vectors.
 __global__ void __launch_bounds__(kThreads)
     coast_alike_kernel(ChainRows rows, Chunks chunks, int epochs, const std::int32_t* steps,
-                       int first_sample) {
+                       int first_sample, RateTable table) {
   __shared__ float to_theta[3], to_momentum[3], to_mean[3];
   const int c = blockIdx.y;
   const Chunk chunk = chunks.chunks[blockIdx.x];
@@ -154,7 +167,7 @@ __global__ void __launch_bounds__(kThreads)
     for (int epoch = 0; epoch < epochs; ++epoch) {
       for (int step = 0; step < n; ++step) {
         m = double(rows.mu) * m + (lambda * theta - eta) * per_example;
-        theta -= double(rows.lr) * m;
+        theta -= double(rate_of(rows, table, c, epoch, step)) * m;
       }
       total += theta;
     }
@@ -192,7 +205,8 @@ __global__ void __launch_bounds__(kThreads)
   const Chunk chunk = chunks.chunks[blockIdx.x];
   for (std::uint32_t j = threadIdx.x; j < chunk.size; j += kThreads) {
     const std::size_t i = c * rows.stride + chunk.begin + j;
-    coast_step(rows, prior_of(rows, c, i), rows.per_example[c], rows.momentum[i], rows.theta[i]);
+    coast_step(rows, prior_of(rows, c, i), rate_of(rows, c), rows.per_example[c], rows.momentum[i],
+               rows.theta[i]);
   }
 }
 
@@ -204,7 +218,8 @@ __global__ void __launch_bounds__(kThreads)
   if (count[c] == 0) return;
   StreamAddress address = keys[c];
   address.step = at[c].step;
-  const float scale = sigma[c];
+  const float rate = rate_of(rows, c);
+  const float scale = rows.rate != nullptr ? sigma[c] * sqrtf(rows.lr / rate) : sigma[c];
   for (std::size_t quad = blockIdx.x * kThreads + threadIdx.x; 4 * quad < size;
        quad += gridDim.x * kThreads) {
     const float4 normals = four_normals(philox_block(address, quad));
@@ -215,7 +230,7 @@ __global__ void __launch_bounds__(kThreads)
       const std::size_t i = c * rows.stride + 4 * quad + j;
       const float noise = scale * values[j];
       rows.momentum[i] += noise;
-      rows.theta[i] -= rows.lr * noise;
+      rows.theta[i] -= rate * noise;
     }
   }
 }
@@ -228,6 +243,13 @@ __global__ void __launch_bounds__(kThreads)
   for (std::uint32_t j = threadIdx.x; j < chunk.size; j += kThreads) {
     const std::size_t i = c * rows.stride + chunk.begin + j;
     rows.sum[i] += rows.theta[i];
+  }
+}
+
+__global__ void take_rates_kernel(const float* rates, int clients, const std::int32_t* step,
+                                  float* rate) {
+  for (int c = threadIdx.x; c < clients; c += blockDim.x) {
+    rate[c] = rates[std::size_t(*step) * clients + c];
   }
 }
 
@@ -245,14 +267,21 @@ void start_chains(const ChainRows& rows, const ChainStart& start, Stream stream)
   check_launch("start_chains");
 }
 
+void take_rates(const float* rates, int clients, const std::int32_t* step, float* rate,
+                Stream stream) {
+  take_rates_kernel<<<1, kThreads, 0, stream>>>(rates, clients, step, rate);
+  check_launch("take_rates");
+}
+
 void coast(const ChainRows& rows, const Chunks& chunks, int epochs, const std::int32_t* steps,
-           int first_sample, Stream stream) {
+           int first_sample, Stream stream, const RateTable& rates) {
   if (chunks.count == 0) return;
   const bool variances = first_sample > 0 && rows.squares != nullptr;
   const auto kernel = rows.sum != nullptr            ? coast_kernel<true>
                       : !rows.diagonal && !variances ? coast_alike_kernel
                                                      : coast_kernel<false>;
-  kernel<<<grid_of(chunks, rows), kThreads, 0, stream>>>(rows, chunks, epochs, steps, first_sample);
+  kernel<<<grid_of(chunks, rows), kThreads, 0, stream>>>(rows, chunks, epochs, steps, first_sample,
+                                                         rates);
   check_launch("coast");
 }
 

@@ -37,9 +37,11 @@ struct ChainRows {
   bool diagonal = false;
   const float* per_example = nullptr;  // [clients]
   float lr = 0, mu = 0;
-  float* sum = nullptr;      // of an epoch's iterates; null: not kept
-  float* mean = nullptr;     // of samples
-  float* squares = nullptr;  // about it; null: not kept
+  // Where the rate changes from step to step: that of the present step, in place of lr.
+  const float* rate = nullptr;  // [clients]; null: lr
+  float* sum = nullptr;         // of an epoch's iterates; null: not kept
+  float* mean = nullptr;        // of samples
+  float* squares = nullptr;     // about it; null: not kept
 };
 
 // How rows of `size` coordinates begin, momentum = 0 besides. Device memory; vectors and rows begin
@@ -55,11 +57,21 @@ struct ChainStart {
 };
 void start_chains(const ChainRows& rows, const ChainStart& start, Stream stream);
 
+// Rates of all steps, where they change from one to the next. Device memory.
+struct RateTable {
+  const float* rates = nullptr;  // [epochs, epoch_length, clients]; null: the rows' lr
+  int epoch_length = 0, clients = 0;
+  int first_epoch = 0;  // that coast() makes
+};
+// rate[c] = rates[*step, c].
+void take_rates(const float* rates, int clients, const std::int32_t* step, float* rate,
+                Stream stream);
+
 // Epochs that no gradient moves: each `steps`[c] steps m ← μ m + (λ θ - η)/N, θ ← θ - lr m, then,
 // if `first_sample` > 0, a sample (last iterate, or the average where sums are kept): the first of
 // them is the first_sample-th.
 void coast(const ChainRows& rows, const Chunks& chunks, int epochs, const std::int32_t* steps,
-           int first_sample, Stream stream);
+           int first_sample, Stream stream, const RateTable& rates = {});
 
 // Samples that wait to be added to rows' moments together, which takes fewer passes over these:
 // [kMostKept, clients, kept_stride(chunks)]. Device memory.
@@ -79,7 +91,7 @@ void add_samples(const ChainRows& rows, const Chunks& chunks, const std::int32_t
 // 0 rest.
 void step_without_data(const ChainRows& rows, const Chunks& chunks, const std::int32_t* count,
                        Stream stream);
-// m += σ ξ, θ -= lr σ ξ; ξ from keys[c] at the step that `at`[c] names. All `size` coordinates.
+// m += σ ξ, θ -= lr σ ξ, where σ is that of `lr` and belongs to the rate as 1/√; ξ from keys[c] at the step that `at`[c] names. All `size` coordinates.
 void add_langevin(const ChainRows& rows, std::size_t size, const std::int32_t* count,
                   const StreamAddress* keys, const StreamAddress* at, const float* sigma,
                   Stream stream);

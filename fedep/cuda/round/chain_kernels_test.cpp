@@ -127,6 +127,68 @@ TEST_F(ChainKernels, MomentsAreThoseOfTheSamplesHoweverManyWait) {
   }
 }
 
+TEST_F(ChainKernels, ARateIsThatOfTheStepThatWasBegun) {
+  const std::vector<float> rates{1, 2, 3, 4, 5, 6, 7, 8, 9};
+  const DeviceArray<float> table(rates);
+  DeviceArray<float> rate(kClients);
+  DeviceArray<std::int32_t> step(1);
+  for (std::int32_t i = 0; i < 3; ++i) {
+    step.upload(std::vector<std::int32_t>{i});
+    gpu::take_rates(table.data(), int(kClients), step.data(), rate.data(), device_stream());
+    EXPECT_EQ(rate.download(),
+              std::vector<float>(rates.begin() + 3 * i, rates.begin() + 3 * (i + 1)));
+  }
+}
+
+// Two epochs from the second on, coordinate by coordinate in double; with one precision for all, one
+// for each, averages, and variances each has a kernel or a path of its own.
+TEST_F(ChainKernels, CoordinatesWithoutDataFollowRatesThatChange) {
+  constexpr int kEpochs = 2, kLength = 7;
+  const std::vector<float> theta = normals(1), momentum = normals(2), eta = normals(3);
+  std::vector<float> lambdas = normals(4), rates(3 * kLength * kClients);
+  for (float& x : lambdas) x = 3 + 0.5f * x;
+  for (std::size_t i = 0; i < rates.size(); ++i) rates[i] = 0.1f / float(1 + i);
+  const std::vector<float> numbers{3, 4, 5}, per_example{0.1f, 0.2f, 0.05f};
+  const DeviceArray<float> d_eta(eta), d_lambdas(lambdas), d_numbers(numbers), d_per(per_example),
+      d_rates(rates);
+  for (const bool diagonal : {false, true}) {
+    for (const bool averages : {false, true}) {
+      for (const int first_sample : {0, 1}) {
+        SCOPED_TRACE(testing::Message() << diagonal << averages << first_sample);
+        theta_.upload(theta);
+        momentum_.upload(momentum);
+        gpu::ChainRows own = rows(averages, diagonal && first_sample > 0);
+        own.eta = d_eta.data();
+        own.lambda = diagonal ? d_lambdas.data() : d_numbers.data();
+        own.diagonal = diagonal;
+        own.per_example = d_per.data();
+        own.lr = 1000;  // is not used
+        own.mu = 0.5f;
+        gpu::coast(own, chunks(), kEpochs, d_steps_.data(), first_sample, device_stream(),
+                   {.rates = d_rates.data(),
+                    .epoch_length = kLength,
+                    .clients = int(kClients),
+                    .first_epoch = 1});
+        const std::vector<float> found = theta_.download(), found_m = momentum_.download();
+        for (std::size_t i = 0; i < kAll; i += 37) {
+          if (!inside(i)) continue;
+          const std::size_t c = i / kStride;
+          double x = double(theta[i]), m = double(momentum[i]);
+          for (int epoch = 1; epoch < 1 + kEpochs; ++epoch) {
+            for (int step = 0; step < steps_[c]; ++step) {
+              const double pull = double(diagonal ? lambdas[i] : numbers[c]) * x - double(eta[i]);
+              m = 0.5 * m + pull * double(per_example[c]);
+              x -= double(rates[std::size_t(epoch * kLength + step) * kClients + c]) * m;
+            }
+          }
+          ASSERT_NEAR(found[i], x, 1e-5);
+          ASSERT_NEAR(found_m[i], m, 1e-5);
+        }
+      }
+    }
+  }
+}
+
 TEST_F(ChainKernels, RowsBeginAsTheyAreTold) {
   const std::vector<float> start = normals(1), added{0.5f, 0.25f, 0.0f};
   const std::vector<float> eta = normals(2), lambda = normals(3);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "fedep/algorithm/schedule.h"
 #include "fedep/message/check.h"
 #include "fedep/sim/chain/kept_vector.h"
 #include "fedep/sim/chain/sgd_update.h"
@@ -23,7 +24,8 @@ class DenseChain final : public Chain {
     theta_.assign(visit_.round.mean.begin(), visit_.round.mean.end());
     momentum_.resize(theta_.size());
     const double n = double(visit_.client.examples);
-    numbers_ = {.lr = float(settings_.client.optimizer.lr),
+    steps_in_all_ = steps_of_visit(settings_.client, settings_.pooled, visit_.client.examples);
+    numbers_ = {.lr = rate_of_step(settings_, 0, steps_in_all_),
                 .momentum = float(settings_.client.optimizer.momentum),
                 .per_example = n > 0 ? float(1 / n) : 0.0f};
     const float decay = float(settings_.client.weight_decay * n);
@@ -41,7 +43,7 @@ class DenseChain final : public Chain {
     if (settings_.averages) sum_.assign(theta_.size(), 0.0f);
     epoch_steps_ = batches.size();
     for (std::size_t i = 0; i < batches.size(); ++i) step(batches[i]);
-    if (!settings_.averages && !settings_.langevin) {
+    if (!every_coordinate()) {
       for (const Range& range : dead_) coast_range(range, int(batches.size()));
     }
   }
@@ -78,6 +80,7 @@ class DenseChain final : public Chain {
 
  private:
   void step(std::span<const std::uint32_t> examples) {
+    numbers_.lr = rate_of_step(settings_, steps_, steps_in_all_);
     const Address augmentation = visit_address(visit_, Purpose::augment, steps_);
     const Address dropout = visit_address(visit_, Purpose::dropout, steps_);
     data_.train_batch(client_, examples, settings_.augment ? &augmentation : nullptr, batch_);
@@ -93,9 +96,8 @@ class DenseChain final : public Chain {
         }
       }
     }
-    // Averages and noise need every coordinate at every step; noise comes after the momentum's
-    // decay.
-    const bool all = settings_.averages || settings_.langevin;
+    // Noise comes after the momentum's decay.
+    const bool all = every_coordinate();
     if (all) {
       for (const Range& range : dead_) {
         for (std::size_t i = range.begin; i < range.end; ++i) momentum_[i] *= numbers_.momentum;
@@ -108,6 +110,11 @@ class DenseChain final : public Chain {
     }
     if (settings_.averages) add(theta_, sum_);
     ++steps_;
+  }
+
+  // Averages, noise and rates that change need every coordinate at every step.
+  bool every_coordinate() const {
+    return settings_.averages || settings_.langevin || settings_.visit_rate;
   }
 
   std::span<const float> lambda_of(const Range& range) const {
@@ -135,7 +142,8 @@ class DenseChain final : public Chain {
   void add_noise() {
     noise_.resize(theta_.size());
     fill_normal(visit_address(visit_, Purpose::langevin, steps_), noise_);
-    const double mu = settings_.client.optimizer.momentum, lr = settings_.client.optimizer.lr;
+    const double mu = settings_.client.optimizer.momentum;
+    const double lr = settings_.scheduled ? double(numbers_.lr) : settings_.client.optimizer.lr;
     const float sigma = float(std::sqrt(2 * (1 - mu) * double(numbers_.per_example) / lr));
     for (std::size_t i = 0; i < noise_.size(); ++i) momentum_[i] += sigma * noise_[i];
   }
@@ -152,7 +160,7 @@ class DenseChain final : public Chain {
   KeptVector gradient_, noise_, sum_, mean_, squares_;
   Batch batch_;
   int samples_ = 0;
-  std::size_t steps_ = 0, epoch_steps_ = 0;
+  std::size_t steps_ = 0, epoch_steps_ = 0, steps_in_all_ = 0;
   double loss_sum_ = 0;
 };
 
@@ -177,6 +185,19 @@ bool makes_steps(const ClientSettings& client, bool pooled, std::size_t examples
   return in_an_epoch >= std::size_t(client.remainder == Remainder::drop ? client.batch : 1);
 }
 
+std::size_t steps_of_visit(const ClientSettings& client, bool pooled, std::size_t examples) {
+  const std::size_t epochs = std::size_t(client.epochs), batch = std::size_t(client.batch);
+  const std::size_t in_an_epoch = pooled ? epochs * examples : examples;
+  const bool keeps = client.remainder == Remainder::keep;
+  return (in_an_epoch + (keeps ? batch - 1 : 0)) / batch * (pooled ? 1 : epochs);
+}
+
+float rate_of_step(const ChainSettings& settings, std::size_t i, std::size_t steps) {
+  const double lr = settings.client.optimizer.lr * settings.rate;
+  if (!settings.visit_rate) return float(lr);
+  return float(lr * scheduled(*settings.visit_rate, std::int64_t(i), std::int64_t(steps)));
+}
+
 Minibatches::Minibatches(const Address& address, std::size_t examples, std::size_t copies,
                          std::size_t batch, Remainder remainder)
     : batch_(batch) {
@@ -194,8 +215,10 @@ std::span<const std::uint32_t> Minibatches::operator[](std::size_t i) const {
 
 std::unique_ptr<Chain> make_chain(Model& model, const ChainInput& input) {
   auto* sparse = dynamic_cast<SparseLinear*>(&model);
-  // Langevin noise moves every coordinate in every step.
-  if (sparse != nullptr && !input.settings.langevin) return make_sparse_chain(*sparse, input);
+  // Langevin noise moves every coordinate in every step; steps without data are one power of a map
+  // only while the rate stays.
+  const bool dense = input.settings.langevin || input.settings.visit_rate;
+  if (sparse != nullptr && !dense) return make_sparse_chain(*sparse, input);
   return make_dense_chain(model, input);
 }
 

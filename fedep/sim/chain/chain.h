@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -24,6 +25,11 @@ struct ChainSettings {
   bool averages = false;        // keep the average of an epoch's iterates
   bool keeps_variance = false;  // accumulate second moments too
   bool langevin = false;
+  // The client's rate: what it is multiplied by in this round, and in a visit's steps. `scheduled`:
+  // it changes, over rounds or steps.
+  double rate = 1;
+  std::optional<VisitSchedule> visit_rate = {};
+  bool scheduled = false;
   LabelSampler label_sampler = LabelSampler::model;
   LabelTape* tape = nullptr;  // where labels drawn from the model are recorded; null: nowhere
 };
@@ -33,6 +39,12 @@ void check_chain(const ChainSettings& settings);
 
 // Whether a client with so many examples has a batch; `pooled` as in ChainSettings.
 bool makes_steps(const ClientSettings& client, bool pooled, std::size_t examples);
+
+// Steps that a client with so many examples makes in a visit.
+std::size_t steps_of_visit(const ClientSettings& client, bool pooled, std::size_t examples);
+
+// The rate of the i-th (from 0) of a visit's `steps`.
+float rate_of_step(const ChainSettings& settings, std::size_t i, std::size_t steps);
 
 // Indices of the examples of each minibatch of an epoch, in order.
 class Minibatches {

@@ -40,6 +40,9 @@ class Chains : public testing::Test {
     const double lr = settings_.client.optimizer.lr, mu = settings_.client.optimizer.momentum;
     Doubles theta(visit_.round.mean.begin(), visit_.round.mean.end()), m(kSize);
     std::vector<std::vector<Doubles>> iterates;
+    std::size_t step = 0;
+    const double steps = double(n * (pooled ? epochs : 1) / std::size_t(settings_.client.batch) *
+                                (pooled ? 1 : epochs));
     for (std::size_t epoch = 0; epoch < (pooled ? 1 : epochs); ++epoch) {
       const Minibatches batches(visit_address(visit_, Purpose::shuffle, epoch), n,
                                 pooled ? epochs : 1, std::size_t(settings_.client.batch),
@@ -57,12 +60,14 @@ class Chains : public testing::Test {
           for (std::size_t j = 0; j < kFeatures; ++j) gradient[j] += scale * error * double(x[j]);
           gradient[kFeatures] += scale * error;
         }
+        ++step;
+        const double part = settings_.visit_rate ? 1 - 0.9 * double(step) / steps : 1;
         for (std::size_t j = 0; j < kSize; ++j) {
           const double lambda =
               double(visit_.cavity.lambda_full()[j]) + settings_.client.weight_decay * double(n);
           const double prior = (lambda * theta[j] - double(visit_.cavity.eta()[j])) / double(n);
           m[j] = mu * m[j] + gradient[j] + prior;
-          theta[j] -= lr * m[j];
+          theta[j] -= lr * settings_.rate * part * m[j];
         }
         iterates.back().push_back(theta);
       }
@@ -102,6 +107,35 @@ TEST_F(Chains, FollowTheRecursionAndCarryTheirMomentumFromEpochToEpoch) {
     steps += clients_[0].examples / 6;
     EXPECT_EQ(made->steps(), steps);
   }
+}
+
+TEST_F(Chains, FollowTheirRatesSchedule) {
+  settings_.rate = 0.5;
+  settings_.visit_rate = VisitSchedule{.kind = ScheduleKind::linear, .from = 1, .to = 0.1};
+  settings_.scheduled = true;
+  for (const bool pooled : {false, true}) {
+    settings_.pooled = pooled;
+    const auto expected = replay();
+    const auto made = chain();
+    std::size_t steps = 0;
+    for (std::size_t epoch = 0; epoch < expected.size(); ++epoch) {
+      made->run_epoch(int(epoch));
+      steps += expected[epoch].size();
+      expect_near(made->iterate(), expected[epoch].back());
+    }
+    EXPECT_EQ(steps, steps_of_visit(settings_.client, pooled, clients_[0].examples));
+  }
+}
+
+TEST_F(Chains, HaveTodaysBitsWithAConstantSchedule) {
+  const auto plain = chain();
+  for (int epoch = 0; epoch < 3; ++epoch) plain->run_epoch(epoch);
+  const V expected = plain->iterate();
+  settings_.visit_rate = VisitSchedule{.kind = ScheduleKind::constant};
+  settings_.scheduled = true;
+  const auto made = chain();
+  for (int epoch = 0; epoch < 3; ++epoch) made->run_epoch(epoch);
+  EXPECT_EQ(made->iterate(), expected);
 }
 
 TEST_F(Chains, TakeAnIsotropicCavityForTheDiagonalThatItIs) {

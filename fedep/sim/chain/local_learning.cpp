@@ -45,6 +45,9 @@ ChainSettings chain_settings(const Recipe& recipe, const Phase& phase) {
           .averages = algorithm.averages_in_epoch || phase.inference.average_within_epoch,
           .keeps_variance = variance,
           .langevin = phase.inference.langevin,
+          .rate = phase.client_rate,
+          .visit_rate = phase.schedule.visit_rate,
+          .scheduled = phase.schedule.visit_rate || phase.schedule.client_rate,
           .label_sampler = phase.inference.label_sampler};
 }
 

@@ -22,8 +22,9 @@ using V = HostVector<float>;
 struct Setting {
   std::string model, algorithm, method;
   bool langevin = false, averages = false, loss_times_batch = false, per_position = false;
-  int epochs = 0;      // if not the recipe's
-  bool large = false;  // has a client of many batches
+  int epochs = 0;          // if not the recipe's
+  bool large = false;      // has a client of many batches
+  bool scheduled = false;  // the client's rate, in a visit and over rounds
 };
 
 std::string name_of(const Setting& setting) {
@@ -32,7 +33,7 @@ std::string name_of(const Setting& setting) {
          (setting.averages ? "_averages" : "") + (setting.loss_times_batch ? "_summed" : "") +
          (setting.per_position ? "_per_position" : "") +
          (setting.epochs > 0 ? "_" + std::to_string(setting.epochs) + "_epochs" : "") +
-         (setting.large ? "_large" : "");
+         (setting.large ? "_large" : "") + (setting.scheduled ? "_scheduled" : "");
 }
 
 std::vector<Setting> settings() {
@@ -75,6 +76,28 @@ std::vector<Setting> settings() {
                    .method = std::string(method.name),
                    .large = true});
   }
+  for (const std::string model : {"resnet_small", "cnn"}) {
+    all.push_back({.model = model, .algorithm = "fed_avg", .method = "", .scheduled = true});
+    all.push_back({.model = model,
+                   .algorithm = "fed_ep",
+                   .method = "sample_moments",
+                   .large = true,
+                   .scheduled = true});
+  }
+  all.push_back({.model = "resnet_small",
+                 .algorithm = "fed_sep",
+                 .method = "scaled_identity",
+                 .scheduled = true});
+  all.push_back({.model = "resnet_small",
+                 .algorithm = "fed_ep",
+                 .method = "sample_moments",
+                 .averages = true,
+                 .scheduled = true});
+  all.push_back({.model = "resnet_small",
+                 .algorithm = "fed_sep",
+                 .method = "sample_moments",
+                 .langevin = true,
+                 .scheduled = true});
   return all;
 }
 
@@ -91,6 +114,11 @@ Recipe recipe_of(const Setting& setting) {
     // three rounds, at this rate 8e-7.
     recipe.model.norm = NormKind::per_position;
     recipe.client.optimizer.lr = 2e-4;
+  }
+  if (setting.scheduled) {
+    recipe.phases[0].schedule = ScheduleSettings{
+        .visit_rate = VisitSchedule{.to = 0.1},
+        .client_rate = RoundSchedule{.kind = ScheduleKind::cosine, .rounds = 4, .to = 0.5}};
   }
   if (recipe.phases[0].inference) {
     recipe.phases[0].inference->langevin = setting.langevin;

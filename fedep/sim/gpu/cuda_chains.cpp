@@ -43,6 +43,7 @@ gpu::ChainRows CudaChains::rows(std::size_t clients) {
           .per_example = per_example_.data(),
           .lr = float(settings.client.optimizer.lr),
           .mu = float(settings.client.optimizer.momentum),
+          .rate = settings.scheduled ? rate_.data() : nullptr,
           .sum = settings.averages ? sum_.data() : nullptr,
           .mean = mean_.data(),
           .squares = settings.keeps_variance ? squares_.data() : nullptr};
@@ -55,7 +56,8 @@ void CudaChains::begin(const CohortRound& round, const DeviceVector& start, bool
   check_same_size("CudaChains", "start", size, start.size());
   steps_.assign(clients, 0);
   losses_.clear();
-  samples_ = kept_ = waiting_sampled_ = waiting_ = 0;
+  samples_ = kept_ = waiting_sampled_ = waiting_ = epochs_run_ = 0;
+  if (settings.scheduled) make_once(rate_, parts_.clients);
   if (settings.averages) make_once(sum_, theta_.size());
 
   std::vector<float> per_example(parts_.clients), sigma(parts_.clients);
@@ -83,6 +85,11 @@ void CudaChains::begin(const CohortRound& round, const DeviceVector& start, bool
   std::vector<std::int32_t> epoch_steps(parts_.clients);
   std::copy(own_batches_.begin(), own_batches_.end(), epoch_steps.begin());
   epoch_steps_.upload(epoch_steps);
+  epoch_length_ = order.epoch_length;
+  if (settings.scheduled) {
+    if (rates_.size() < order.rates.size()) rates_ = DeviceArray<float>(order.rates.size());
+    copy_to_device(rates_.data(), order.rates.data(), order.rates.size() * sizeof(float));
+  }
   if (batches_.load(order.order)) stale_ = true;
   drop_stale_graphs();
   for (const Stretch& stretch : stretches_) capture(stretch);
@@ -143,8 +150,13 @@ void CudaChains::enqueue_step(std::size_t clients) {
                           .per_example = first.per_example,
                           .lr = first.lr,
                           .mu = first.mu,
-                          .loss_times_batch = settings.client.loss_times_batch};
+                          .loss_times_batch = settings.client.loss_times_batch,
+                          .rate = first.rate};
   batches_.next();
+  if (settings.scheduled) {
+    gpu::take_rates(rates_.data(), int(parts_.clients), batches_.step(), rate_.data(),
+                    device_stream());
+  }
   CohortBatch batch = batches_.batch();
   batch.clients = clients;
   parts_.model.train_step(batch, chain, loss_.data());
@@ -167,6 +179,7 @@ void CudaChains::drop_stale_graphs() {
   const Captured wanted{.eta = all.eta,
                         .lambda = all.lambda,
                         .sum = all.sum,
+                        .rates = settings.scheduled ? rates_.data() : nullptr,
                         .diagonal = diagonal_,
                         .averages = settings.averages,
                         .langevin = settings.langevin,
@@ -206,6 +219,7 @@ void CudaChains::run_epoch(int) {
   for (const Stretch& stretch : stretches_) launch(stretch);
   for (std::size_t c = 0; c < steps_.size(); ++c) steps_[c] += own_batches_[c];
   timer_.stop();
+  ++epochs_run_;
   if (!settings.langevin) ++waiting_;
 }
 
@@ -244,6 +258,14 @@ int CudaChains::room_for_samples() {
   return *most_kept_;
 }
 
+gpu::RateTable CudaChains::rates_from(int epoch) const {
+  if (!round_->settings.scheduled) return {};
+  return {.rates = rates_.data(),
+          .epoch_length = int(epoch_length_),
+          .clients = int(parts_.clients),
+          .first_epoch = epoch};
+}
+
 // Brings moments and coordinates without gradients up to date.
 void CudaChains::catch_up() {
   const gpu::ChainRows own = rows(steps_.size());
@@ -253,10 +275,12 @@ void CudaChains::catch_up() {
   }
   if (waiting_sampled_ > 0) {
     gpu::coast(own, parts_.coordinates.dead(), waiting_sampled_, epoch_steps_.data(),
-               samples_ - waiting_sampled_ + 1, device_stream());
+               samples_ - waiting_sampled_ + 1, device_stream(),
+               rates_from(epochs_run_ - waiting_ - waiting_sampled_));
   }
   if (waiting_ > 0) {
-    gpu::coast(own, parts_.coordinates.dead(), waiting_, epoch_steps_.data(), 0, device_stream());
+    gpu::coast(own, parts_.coordinates.dead(), waiting_, epoch_steps_.data(), 0, device_stream(),
+               rates_from(epochs_run_ - waiting_));
   }
   kept_ = waiting_sampled_ = waiting_ = 0;
 }

@@ -59,6 +59,7 @@ class CudaChains {
   void capture(const Stretch& stretch);
   void launch(const Stretch& stretch);
   void enqueue_step(std::size_t clients);
+  gpu::RateTable rates_from(int epoch) const;
   int room_for_samples();
   void catch_up();
   DeviceVector copy_of_row(const DeviceArray<float>& rows, std::size_t row) const;
@@ -68,6 +69,9 @@ class CudaChains {
   const CohortRound* round_ = nullptr;
   DeviceArray<float> theta_, momentum_, eta_, lambda_, sum_, mean_, squares_;
   DeviceArray<float> per_example_, sigma_;
+  DeviceArray<float> rate_, rates_;  // of the present step; of all, where they are scheduled
+  std::size_t epoch_length_ = 0;     // steps of the cohort
+  int epochs_run_ = 0;
   DeviceArray<double> loss_, partial_;
   DeviceArray<const float*> cavity_etas_, cavity_lambdas_;  // of begin()
   DeviceArray<float> decays_;
@@ -91,6 +95,7 @@ class CudaChains {
   // What the captured step depends on besides the shape of the parts.
   struct Captured {
     const void *eta = nullptr, *lambda = nullptr, *sum = nullptr;
+    const void* rates = nullptr;
     bool diagonal = false, averages = false, langevin = false, loss_times_batch = false;
     float lr = 0, mu = 0;
 

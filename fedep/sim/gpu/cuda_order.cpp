@@ -77,6 +77,17 @@ ChainOrder chain_order(const BatchRoom& room, const CohortRound& round) {
       }
     }
   }
+  if (!settings.scheduled) return result;
+  result.rates.assign(epochs * result.epoch_length * room.clients, 0.0f);
+  for (std::size_t c = 0; c < clients; ++c) {
+    const std::size_t own = result.own_batches[c];
+    for (std::size_t epoch = 0; epoch < epochs; ++epoch) {
+      for (std::size_t i = 0; i < own; ++i) {
+        result.rates[(epoch * result.epoch_length + i) * room.clients + c] =
+            rate_of_step(settings, epoch * own + i, epochs * own);
+      }
+    }
+  }
   return result;
 }
 

@@ -48,6 +48,7 @@ struct ChainOrder {
   CohortOrder order;
   std::size_t epoch_length = 0;          // steps of the cohort
   std::vector<std::size_t> own_batches;  // of each row in an epoch
+  std::vector<float> rates;              // [steps, clients], where they are scheduled
 };
 ChainOrder chain_order(const BatchRoom& room, const CohortRound& round);
 

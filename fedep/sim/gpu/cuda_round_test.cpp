@@ -124,6 +124,7 @@ struct Case {
   double tolerance = 0;
   bool far_off = true;
   std::optional<WeightRule> weight = {};
+  ScheduleSettings schedule = {};
 };
 
 Phase phase_of(const Case& c) {
@@ -140,6 +141,7 @@ Phase phase_of(const Case& c) {
   phase.server_optimizer = {.name = c.optimizer, .lr = 0.5, .momentum = 0.5};
   phase.factor_optimizer = phase.server_optimizer;
   phase.cooldown = c.cooldown;
+  phase.schedule = c.schedule;
   phase.clients_per_round = 5;
   phase.grid_bits = c.bits;
   return phase;
@@ -268,6 +270,10 @@ INSTANTIATE_TEST_SUITE_P(
         Case{.algorithm = "fed_ep"},
         Case{.algorithm = "fed_ep", .cooldown = CooldownSettings{.after = 3, .rounds = 6}},
         Case{.algorithm = "fed_ep", .optimizer = "adagrad", .bits = 32},
+        Case{.algorithm = "fed_ep",
+             .family = Family::diagonal,
+             .schedule = {.server_rate = RoundSchedule{.kind = ScheduleKind::cosine},
+                          .alpha = RoundSchedule{.to = 3}}},
         Case{.algorithm = "fed_ep", .family = Family::diagonal},
         Case{.algorithm = "fed_ep", .family = Family::diagonal, .start = FactorStart::flat},
         Case{.algorithm = "fed_ep", .family = Family::diagonal, .guard = GuardMode::back_off},

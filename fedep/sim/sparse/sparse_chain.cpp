@@ -12,7 +12,7 @@ namespace {
 SgdNumbers sgd_numbers(const ChainInput& input) {
   const OptimizerSettings& optimizer = input.settings.client.optimizer;
   const double n = double(input.visit.client.examples);
-  return {.lr = float(optimizer.lr),
+  return {.lr = rate_of_step(input.settings, 0, 1),
           .momentum = float(optimizer.momentum),
           .per_example = n > 0 ? float(1 / n) : 0.0f};
 }
