@@ -19,6 +19,7 @@
 #include "app/whole_number.h"
 #include "fedep/message/error.h"
 #include "fedep/sim/learning_task.h"
+#include "fedep/sim/score_state.h"
 
 namespace fedep {
 namespace {
@@ -69,6 +70,20 @@ std::string client_table(const EvaluateReport& report) {
   return out;
 }
 
+// Scores that a temperature moves, under names of their own, beside those without it.
+void append_calibrated(const Metrics& from, Metrics& to) {
+  for (const auto& [name, value] : from) {
+    if (!detail::depends_on_temperature(name)) continue;
+    to.emplace_back(detail::with_suffix(name, "_calibrated"), value);
+  }
+}
+void append_calibrated(const PosteriorEvaluation& from, PosteriorEvaluation& to) {
+  append_calibrated(from.metrics, to.metrics);
+  for (std::size_t i = 0; i < to.clients.size(); ++i) {
+    append_calibrated(from.clients[i].metrics, to.clients[i].metrics);
+  }
+}
+
 bool did_not_work(const SavedPosterior& saved) {
   const std::filesystem::path log = saved.file.parent_path() / "log.jsonl";
   std::error_code ignored;
@@ -78,12 +93,13 @@ bool did_not_work(const SavedPosterior& saved) {
 struct Options {
   std::string path, data, out;
   std::optional<int> samples;
-  bool last_layer = false, per_client = false, json = false;
+  bool last_layer = false, per_client = false, json = false, average = false;
 };
 
 void evaluate(const Options& options) {
   const EvaluateReport report =
-      evaluate_run(options.path, data_folder(options.data), {options.samples, options.last_layer});
+      evaluate_run(options.path, data_folder(options.data),
+                   {options.samples, options.last_layer, options.average});
   for (const std::string& note : report.notes) fmt::print(stderr, "{}\n", note);
   const Json json = evaluation_json(report);
   fmt::print("{}", options.json ? json.dump() + "\n" : evaluation_text(report, options.per_client));
@@ -106,7 +122,8 @@ EvaluateReport evaluate_run(const std::filesystem::path& run_or_checkpoint,
   check_features(saved, data->info());
   const auto model = model_of(saved, data->info());
   const int samples = draws_to_average(saved, draws.samples);
-  const bool marginal = saved.posterior && samples > 0;
+  const bool spread = draws.average ? saved.state.average.rounds > 1 : saved.posterior;
+  const bool marginal = spread && samples > 0;
   std::optional<DrawSettings> settings;
   if (marginal) {
     settings = {.seed = saved.recipe.seed,
@@ -119,12 +136,20 @@ EvaluateReport evaluate_run(const std::filesystem::path& run_or_checkpoint,
                         .round = saved.state.round,
                         .samples = marginal ? samples : 0,
                         .last_layer = draws.last_layer,
-                        .scores = evaluate_posterior(*data, *model, saved.state, settings)};
+                        .average = draws.average,
+                        .scores = evaluate_posterior(*data, *model, saved.state, settings,
+                                                     {.average = draws.average})};
+  // Those of draws were fitted to draws of all weights.
+  if (saved.state.temperatures.round > 0 && !draws.last_layer) {
+    append_calibrated(evaluate_posterior(*data, *model, saved.state, settings,
+                                         {.average = draws.average, .tempered = true}),
+                      report.scores);
+  }
   if (const std::string note = unfinished(saved); !note.empty()) {
     report.notes.push_back(note);
     return report;
   }
-  if (!saved.posterior && samples > 0) {
+  if (!spread && samples > 0) {
     report.notes.push_back(fmt::format(
         "{} has no posterior to draw from: scores are those of its estimate", saved.algorithm));
   }
@@ -139,17 +164,23 @@ std::string evaluation_text(const EvaluateReport& report, bool per_client) {
   std::string out = fmt::format("{}, {} after {} rounds: {} held-out examples of {} clients\n",
                                 report.data, report.algorithm, report.round, report.scores.examples,
                                 report.scores.clients.size());
+  if (report.average) out += "of the server's average over rounds, not of its latest state\n";
   if (report.samples > 0) {
     out += fmt::format("marginal: mean prediction of {} draws of {}\n", report.samples,
                        report.last_layer ? "the last layer's weights" : "all weights");
   }
-  out += fmt::format("\n{:<16}{:>10}{:>10}\n", "", "point", report.samples > 0 ? "marginal" : "");
+  std::size_t width = 16;
+  for (const auto& [key, value] : report.scores.metrics) {
+    if (!key.ends_with(kMarginal)) width = std::max(width, key.size() + 1);
+  }
+  out += fmt::format("\n{:<{}}{:>10}{:>10}\n", "", width, "point",
+                     report.samples > 0 ? "marginal" : "");
   for (const auto& [key, value] : report.scores.metrics) {
     const std::string name =
         key.substr(0, key.size() - (key.ends_with(kMarginal) ? kMarginal.size() : 0));
     const std::optional<double> point = find(report.scores.metrics, name);
     if (point && key != name) continue;  // beside the point's
-    out += fmt::format("{:<16}{}", name, cell(point));
+    out += fmt::format("{:<{}}{}", name, width, cell(point));
     if (report.samples > 0) {
       out += cell(find(report.scores.metrics, name + std::string(kMarginal)));
     }
@@ -168,6 +199,7 @@ Json evaluation_json(const EvaluateReport& report) {
             {"algorithm", report.algorithm},
             {"samples", report.samples},
             {"layers", report.last_layer ? "last" : "all"},
+            {"average", report.average},
             {"examples", report.scores.examples},
             {"metrics", json_of(report.scores.metrics)}};
   json.update(evaluation_json(report.round, {report.scores.point, report.scores.marginal}));
@@ -187,6 +219,8 @@ void add_evaluate_command(Command& app, int&) {
       ->check(whole_number(0, 100000));
   command->add_flag("--last-layer", options->last_layer,
                     "draw the last layer's weights only, all others at their mean");
+  command->add_flag("--average", options->average,
+                    "score the server's average and draws around it in place of the posterior");
   command->add_flag("--per-client", options->per_client, "print a line for every client too");
   command->add_flag("--json", options->json, "one line of JSON in place of the table");
   command->add_option("--out", options->out,

@@ -6,7 +6,7 @@
 //   write_evaluation(run / "evaluation.json", evaluation_json(report));
 //
 // evaluation.json: {"data", "algorithm", "round", "samples", "layers", "examples",
-//   "metrics": {"accuracy": …, "accuracy_marginal": …},
+//   "metrics": {"accuracy": …, "nll_calibrated": …, "accuracy_marginal": …},
 //   "reliability": {"point": [{"confidence", "accuracy", "weight"} × 15], "marginal": […]},
 //   "per_client": [{"client", "examples", "metrics": {…}}]}
 // as in evaluation_file.h, whose file of a run's end this replaces. A score that does not exist is
@@ -31,6 +31,7 @@ struct EvaluateReport {
   std::int64_t round = 0;
   int samples = 0;  // 0: the mean alone
   bool last_layer = false;
+  bool average = false;
   PosteriorEvaluation scores;
   std::vector<std::string> notes = {};  // what the scores are not, and what they say: a line each
 };
@@ -38,6 +39,7 @@ struct EvaluateReport {
 struct EvaluateDraws {
   std::optional<int> samples = {};  // 0: none; not given: draws_to_average() of the run
   bool last_layer = false;
+  bool average = false;  // of the server's average and around it, in place of q
 };
 
 EvaluateReport evaluate_run(const std::filesystem::path& run_or_checkpoint,

@@ -1,7 +1,9 @@
 #include "app/posterior/export_command.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -27,8 +29,9 @@ void make_folder(const fs::path& folder) {
   if (error) throw RunError(fmt::format("{}: cannot make: {}", folder.string(), error.message()));
 }
 
+// `temperature`: of predictions made with them; 0: none was fitted.
 fs::path write_weights(const SavedPosterior& saved, const HostVector<float>& values,
-                       const std::string& what, const fs::path& folder) {
+                       const std::string& what, double temperature, const fs::path& folder) {
   std::vector<TensorView> tensors;
   std::size_t begin = 0;
   for (const TensorShape& tensor : saved.layout) {
@@ -36,12 +39,13 @@ fs::path write_weights(const SavedPosterior& saved, const HostVector<float>& val
     begin += tensor.size();
   }
   const fs::path path = folder / (what + ".safetensors");
-  write_safetensors(path, tensors,
-                    {{"format", "fedep." + what},
-                     {"algorithm", saved.algorithm},
-                     {"model", saved.recipe.model.name},
-                     {"data", saved.recipe.data.name},
-                     {"round", fmt::format("{}", saved.state.round)}});
+  std::map<std::string, std::string> about{{"format", "fedep." + what},
+                                           {"algorithm", saved.algorithm},
+                                           {"model", saved.recipe.model.name},
+                                           {"data", saved.recipe.data.name},
+                                           {"round", fmt::format("{}", saved.state.round)}};
+  if (temperature > 0) about["temperature"] = fmt::format("{}", temperature);
+  write_safetensors(path, tensors, about);
   return path;
 }
 
@@ -52,7 +56,9 @@ struct Options {
 void run_safetensors(const Options& options) {
   const std::vector<fs::path> written = export_safetensors(options.path, options.out);
   for (const fs::path& path : written) fmt::print("{}\n", path.string());
-  if (written.size() == 1) {
+  const bool has_std = std::ranges::any_of(
+      written, [](const fs::path& path) { return path.filename() == "std.safetensors"; });
+  if (!has_std) {
     fmt::print(stderr, "the algorithm estimates no uncertainty, so there is no std.safetensors\n");
   }
 }
@@ -74,9 +80,17 @@ std::vector<fs::path> export_safetensors(const fs::path& run_or_checkpoint,
                                          const fs::path& folder) {
   const SavedPosterior saved = read_posterior(run_or_checkpoint);
   make_folder(folder);
-  std::vector<fs::path> written{write_weights(saved, point_estimate(saved.state), "mean", folder)};
+  const Temperatures& t = saved.state.temperatures;
+  std::vector<fs::path> written{
+      write_weights(saved, point_estimate(saved.state), "mean", t.point, folder)};
   if (saved.posterior) {
-    written.push_back(write_weights(saved, sqrt(variance(saved.state.global)), "std", folder));
+    written.push_back(
+        write_weights(saved, sqrt(variance(saved.state.global)), "std", t.marginal, folder));
+  }
+  if (const ServerAverage& average = saved.state.average; average.rounds > 0) {
+    written.push_back(write_weights(saved, average.mean, "average", t.average, folder));
+    written.push_back(write_weights(saved, sqrt(variance(spread_around(average))), "average_spread",
+                                    t.average_marginal, folder));
   }
   return written;
 }

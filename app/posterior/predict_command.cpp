@@ -114,7 +114,8 @@ double energy_threshold(Model& model, const HostVector<float>& theta, const Data
   return quantile(std::move(energies), 0.95);
 }
 
-void score_outliers(const Inputs& in, Model& model, const ServerState& state, PredictedRows& out) {
+void score_outliers(const Inputs& in, Model& model, const HostVector<float>& theta,
+                    PredictedRows& out) {
   if (in.info.table) {
     out.threshold = in.info.table->far;
     const std::size_t width = in.info.feature_count();
@@ -125,7 +126,6 @@ void score_outliers(const Inputs& in, Model& model, const ServerState& state, Pr
     }
     return;
   }
-  const HostVector<float> theta = point_estimate(state);
   out.threshold = energy_threshold(model, theta, *in.data);
   for (const Batch& batch : in.batches) append_energies(model, theta, batch, out.outlier_score);
 }
@@ -141,7 +141,10 @@ void append(const Predictions& predictions, const Model& model, bool posterior,
     const double entropy = predictive_entropy(rows.target, mean, variance);
     rows.entropy.push_back(entropy);
     if (posterior) {
-      const double information = entropy - predictions.entropy[i];
+      // A temperature is of the mean alone: what draws disagree in is not.
+      const double of_mean =
+          predictions.entropy_before.empty() ? entropy : predictions.entropy_before[i];
+      const double information = of_mean - predictions.entropy[i];
       rows.mutual_information.push_back(std::isnan(information) ? NAN : std::max(0.0, information));
     }
     if (rows.target == TargetKind::binary) rows.values.push_back(1 - mean[0]);
@@ -189,6 +192,7 @@ std::string quoted(const std::string& text) {
 struct Options {
   std::string path, file, out, format, data;
   std::optional<int> samples;
+  PredictOptions how;
 };
 
 struct Format {
@@ -208,8 +212,8 @@ const Format& format_of_output(const Options& options) {
 
 void predict(const Options& options) {
   const Format& format = format_of_output(options);
-  const PredictedRows rows =
-      predict_file(options.path, options.file, data_folder(options.data), options.samples);
+  const PredictedRows rows = predict_file(options.path, options.file, data_folder(options.data),
+                                          options.samples, options.how);
   for (const std::string& note : rows.notes) fmt::print(stderr, "{}\n", note);
   const std::string text = format.text(rows);
   if (options.out.empty()) {
@@ -228,7 +232,8 @@ void predict(const Options& options) {
 }  // namespace
 
 PredictedRows predict_file(const fs::path& run_or_checkpoint, const fs::path& file,
-                           const fs::path& data_folder, std::optional<int> asked) {
+                           const fs::path& data_folder, std::optional<int> asked,
+                           const PredictOptions& how) {
   const SavedPosterior saved = read_posterior(run_or_checkpoint);
   std::error_code ignored;
   if (!fs::exists(file, ignored)) {
@@ -246,8 +251,15 @@ PredictedRows predict_file(const fs::path& run_or_checkpoint, const fs::path& fi
   rows.off_constants = in.off_constants;
   if (const std::string note = unfinished(saved); !note.empty()) rows.notes.push_back(note);
   const int samples = draws_to_average(saved, asked);
-  Predictive predictive(*model, saved.state);
-  const bool posterior = saved.posterior && samples > 0;
+  Predictive predictive(*model, saved.state, {how.average, how.temperature});
+  const bool spread = how.average ? saved.state.average.rounds > 1 : saved.posterior;
+  const bool posterior = spread && samples > 0;
+  if (const double temperature = predictive.temperature(posterior); temperature != 1) {
+    rows.notes.push_back(fmt::format(
+        "probabilities are those at temperature {:.4g}, which clients fitted after round {}; "
+        "--no-temperature: as the model has them",
+        temperature, saved.state.temperatures.round));
+  }
   if (posterior) {
     rows.samples = samples;
     predictive.marginal(
@@ -274,7 +286,8 @@ PredictedRows predict_file(const fs::path& run_or_checkpoint, const fs::path& fi
   if (rows.target == TargetKind::binary && in.info.table) {
     rows.notes.push_back(meaning_of_yes(in.info.table->spec));
   }
-  score_outliers(in, *model, saved.state, rows);
+  score_outliers(in, *model, how.average ? saved.state.average.mean : point_estimate(saved.state),
+                 rows);
   return rows;
 }
 
@@ -336,6 +349,10 @@ void add_predict_command(Command& app, int&) {
       ->add_option("--samples", options->samples,
                    "draws to average, 0: the mean alone; default evaluate.samples, or 10")
       ->check(whole_number(0, 100000));
+  command->add_flag("--average", options->how.average,
+                    "use the server's average and draws around it in place of the posterior");
+  command->add_flag("!--no-temperature", options->how.temperature,
+                    "leave probabilities as the model has them where clients fitted a temperature");
   command->add_option("--training-data", options->data,
                       "folder with data sets, where they are needed; default $FEDEP_DATA");
   command->callback([options] { predict(*options); });

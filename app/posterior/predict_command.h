@@ -48,12 +48,17 @@ struct PredictedRows {
   }
 };
 
+struct PredictOptions {
+  bool average = false;     // the server's average and draws around it, in place of q
+  bool temperature = true;  // where clients fitted one
+};
+
 // `samples` draws, or draws_to_average() of the run; with an algorithm that estimates a point, or 0:
 // at the estimate.
 PredictedRows predict_file(const std::filesystem::path& run_or_checkpoint,
                            const std::filesystem::path& file,
                            const std::filesystem::path& data_folder,
-                           std::optional<int> samples = {});
+                           std::optional<int> samples = {}, const PredictOptions& how = {});
 
 // Columns row (from 1), p_<class> of each class, prediction, entropy, mutual_information,
 // outlier_score, out_of_distribution (0 or 1). Binary targets have the classes no and yes, whatever

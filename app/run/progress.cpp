@@ -21,6 +21,10 @@ std::string metrics_text(const Metrics& metrics) {
     const auto& [name, value] = metrics[i];
     if (!std::isnan(value)) text += fmt::format("  {} {:.4g}", name, value);
   }
+  // The first of them once more, of the server's average.
+  for (const auto& [name, value] : metrics) {
+    if (name == metrics[0].first + "_average") text += fmt::format("  {} {:.4g}", name, value);
+  }
   return text;
 }
 

@@ -61,6 +61,26 @@ std::vector<std::string> idle_schedules(const Phase& phase) {
   return names;
 }
 
+// Steps of a visit, where rows that were taken out of training leave fewer full batches.
+std::string lost_steps(const Recipe& recipe, const Phase& phase, const Task& task) {
+  const Dataset* const rows = task.data() != nullptr ? task.data()->calibration() : nullptr;
+  if (rows == nullptr) return {};
+  std::size_t without = 0, with = 0;
+  std::vector<std::size_t> held(task.population().size());
+  for (std::size_t i = 0; i < rows->test_size(); ++i) ++held[rows->test_client(i)];
+  for (std::size_t c = 0; c < held.size(); ++c) {
+    const std::size_t examples = task.data()->clients()[c].second;
+    const bool pooled = phase.algorithm->pools_epochs;
+    without += steps_of_visit(recipe.client, pooled, examples);
+    with += steps_of_visit(recipe.client, pooled, examples + held[c]);
+  }
+  if (10 * without >= 9 * with) return {};
+  return fmt::format(
+      "clients make {:.1f} steps a visit where they would make {:.1f} with their calibration rows: "
+      "client.remainder = \"keep\" keeps batches that are not full",
+      double(without) / double(held.size()), double(with) / double(held.size()));
+}
+
 }  // namespace
 
 std::string visit_steps_text(const Recipe& recipe, const std::vector<Phase>& phases,
@@ -122,6 +142,8 @@ std::vector<std::string> warnings_of(const Recipe& recipe, const std::vector<Pha
       lines.push_back(fmt::format("phase.{} ({}): the schedule of {} begins after the phase's end",
                                   i, name, schedule));
     }
+    const std::string fewer = lost_steps(recipe, phases[i], task);
+    if (!fewer.empty()) lines.push_back(fmt::format("phase.{} ({}): {}", i, name, fewer));
   }
   if (const Dataset* const data = task.data(); data != nullptr) {
     const double own = least_curvature(recipe.model, data->info());

@@ -13,7 +13,8 @@
 namespace fedep {
 
 // A line each: records that were left out, columns that do not vary, nobody held out, nobody with a
-// batch, cooldowns and schedules without effect or with too much, a prior that makes clients diverge.
+// batch, cooldowns and schedules without effect or with too much, steps that calibration rows cost, a
+// prior that makes clients diverge.
 std::vector<std::string> warnings_of(const Recipe& recipe, const std::vector<Phase>& phases,
                                      const Task& task);
 

@@ -60,5 +60,15 @@ TEST(RunWarnings, NameSchedulesThatNeverBegin) {
                           "end"));
 }
 
+// 80 training rows a ward are four batches of 20; a tenth less are three, or four with the rest.
+TEST(RunWarnings, SayWhatCalibrationRowsCostInSteps) {
+  Recipe recipe = parse_recipe(ward_recipe(kFedEp));
+  recipe.data.calibration_fraction = 0.1;
+  EXPECT_THAT(warnings_for(recipe, ward_table()), IsEmpty());
+  recipe.client.remainder = Remainder::drop;
+  EXPECT_THAT(warnings_for(recipe, ward_table()),
+              ElementsAre(HasSubstr("clients make 15.0 steps a visit where they would make 20.0")));
+}
+
 }  // namespace
 }  // namespace fedep

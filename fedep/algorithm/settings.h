@@ -91,4 +91,17 @@ struct ScheduleSettings {
   bool operator==(const ScheduleSettings&) const = default;
 };
 
+// Over which rounds the server averages its means.
+enum class AverageKind {
+  exponential,  // all of the phase, those `rounds` ago by 1/e less
+  tail,         // the phase's last `rounds`, all alike
+};
+
+struct AverageSettings {
+  AverageKind kind = AverageKind::exponential;
+  int rounds = 30;
+
+  bool operator==(const AverageSettings&) const = default;
+};
+
 }  // namespace fedep

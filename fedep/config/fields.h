@@ -47,6 +47,7 @@ void list_fields(Fields& f, DataSettings& s) {
   f("max_examples", s.max_examples, at_least(0));
   f("test_fraction", s.test_fraction, fraction_below_one());
   f("validation_fraction", s.validation_fraction, fraction_below_one());
+  f("calibration_fraction", s.calibration_fraction, fraction_below_one());
   f("client_column", s.client_column);
   f("label_column", s.label_column);
   f("label", s.label);
@@ -150,6 +151,12 @@ void list_fields(Fields& f, ScheduleSettings& s) {
 }
 
 template <class Fields>
+void list_fields(Fields& f, AverageSettings& s) {
+  f("kind", s.kind);
+  f("rounds", s.rounds, at_least(1));
+}
+
+template <class Fields>
 void list_fields(Fields& f, PhaseSettings& s) {
   f("algorithm", s.algorithm, needed(known_algorithm()));
   f("rounds", s.rounds, needed(at_least(1)));
@@ -162,8 +169,10 @@ void list_fields(Fields& f, PhaseSettings& s) {
   f("factors", s.factors);
   f("optimizer_state", s.optimizer_state);
   f("optimizer", s.optimizer, OptimizerSettings{});
+  f("hand_over", s.hand_over);
   f("cooldown", s.cooldown, CooldownSettings{});
   f("schedule", s.schedule, ScheduleSettings{});
+  f("average", s.average, AverageSettings{});
   f("inference", s.inference, InferenceSettings{});
 }
 
@@ -173,6 +182,7 @@ void list_fields(Fields& f, EvaluateSettings& s) {
   f("samples", s.samples, at_least(0));
   f("marginal_every", s.marginal_every, at_least(0));
   f("examples", s.examples, at_least(0));
+  f("calibrated_every", s.calibrated_every, at_least(0));
 }
 
 template <class Fields>

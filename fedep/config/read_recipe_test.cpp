@@ -124,7 +124,7 @@ TEST(ReadRecipe, SuggestsTheKeyThatWasMeant) {
 TEST(ReadRecipe, ListsTheKeysWhenNoneIsNear) {
   EXPECT_EQ(refusal(with("[evaluate]\nbananas = 3")),
             "recipe.toml:2: evaluate.bananas is not a setting; known: every, samples, "
-            "marginal_every, examples");
+            "marginal_every, examples, calibrated_every");
 }
 
 TEST(ReadRecipe, ReportsTheFirstOfSeveralMisspeltKeys) {

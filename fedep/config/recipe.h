@@ -42,6 +42,8 @@ struct DataSettings {
   double test_fraction = 0.2;  // held out of every client, where data have no test set
   // Of every client's training examples, scored in place of the test set: for choosing settings.
   double validation_fraction = 0.0;
+  // Of every client's training examples, for a temperature alone: neither trained on nor scored.
+  double calibration_fraction = 0.0;
   // tabular: what the columns of a CSV or TSV file are for.
   std::string client_column = {};                // whose row it is
   std::string label_column = {};                 // what is to be predicted,
@@ -140,6 +142,12 @@ enum class FactorStart {
 
 enum class OptimizerHandover { fresh, carry };
 
+// What a phase takes over as q's mean from the one before.
+enum class HandOver {
+  mean,
+  average,  // of its last rounds' means, which the phase before has kept
+};
+
 struct PhaseSettings {
   std::string algorithm = {};
   int rounds = 0;
@@ -154,6 +162,8 @@ struct PhaseSettings {
   std::optional<OptimizerSettings> optimizer = {};
   std::optional<CooldownSettings> cooldown = {};  // none: steps stay whole
   std::optional<ScheduleSettings> schedule = {};
+  std::optional<AverageSettings> average = {};  // of q's means, beside q; none: not kept
+  HandOver hand_over = HandOver::mean;
   std::optional<InferenceSettings> inference = {};  // none: the algorithm needs none
 
   bool operator==(const PhaseSettings&) const = default;
@@ -164,6 +174,7 @@ struct EvaluateSettings {
   int samples = 0;           // draws that marginalised predictions average; 0: no such predictions
   int marginal_every = 0;    // rounds between those; 0: only at the end
   int examples = 0;          // held-out examples scored, drawn anew for every round; 0: all
+  int calibrated_every = 0;  // rounds between scores after a temperature; 0: only at the end
 
   bool operator==(const EvaluateSettings&) const = default;
 };

@@ -90,6 +90,12 @@ inline constexpr auto words_of(OptimizerHandover) {
   return std::array{Word{"fresh", OptimizerHandover::fresh},
                     Word{"carry", OptimizerHandover::carry}};
 }
+inline constexpr auto words_of(HandOver) {
+  return std::array{Word{"mean", HandOver::mean}, Word{"average", HandOver::average}};
+}
+inline constexpr auto words_of(AverageKind) {
+  return std::array{Word{"exponential", AverageKind::exponential}, Word{"tail", AverageKind::tail}};
+}
 inline constexpr auto words_of(ScheduleKind) {
   return std::array{Word{"constant", ScheduleKind::constant}, Word{"linear", ScheduleKind::linear},
                     Word{"cosine", ScheduleKind::cosine}, Word{"steps", ScheduleKind::steps}};

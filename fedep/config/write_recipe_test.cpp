@@ -138,18 +138,31 @@ TEST(WriteRecipe, HasEveryKeyItEverHad) {
   using Names = std::vector<std::string_view>;
   EXPECT_EQ(names_of<Recipe>(), (Names{"table", "row", "seed", "data", "model", "client", "server",
                                        "phase", "evaluate", "checkpoint"}));
-  EXPECT_EQ(names_of<DataSettings>(), (Names{"name",           "path",
-                                             "partition",      "augment",
-                                             "clients",        "dimension",
-                                             "examples",       "alpha",
-                                             "beta",           "concentration",
-                                             "min_examples",   "max_examples",
-                                             "test_fraction",  "validation_fraction",
-                                             "client_column",  "label_column",
-                                             "label",          "label_positive",
-                                             "label_negative", "features",
-                                             "categories",     "missing",
-                                             "test_column",    "scale"}));
+  EXPECT_EQ(names_of<DataSettings>(), (Names{"name",
+                                             "path",
+                                             "partition",
+                                             "augment",
+                                             "clients",
+                                             "dimension",
+                                             "examples",
+                                             "alpha",
+                                             "beta",
+                                             "concentration",
+                                             "min_examples",
+                                             "max_examples",
+                                             "test_fraction",
+                                             "validation_fraction",
+                                             "calibration_fraction",
+                                             "client_column",
+                                             "label_column",
+                                             "label",
+                                             "label_positive",
+                                             "label_negative",
+                                             "features",
+                                             "categories",
+                                             "missing",
+                                             "test_column",
+                                             "scale"}));
   EXPECT_EQ(names_of<ModelSettings>(), (Names{"name", "norm", "initial_scale", "noise", "path"}));
   EXPECT_EQ(names_of<ClientSettings>(), (Names{"epochs", "batch", "remainder", "weight_decay",
                                                "loss_times_batch", "optimizer"}));
@@ -160,21 +173,22 @@ TEST(WriteRecipe, HasEveryKeyItEverHad) {
   EXPECT_EQ(names_of<OptimizerSettings>(),
             (Names{"name", "lr", "momentum", "beta1", "beta2", "epsilon", "epsilon_inside_root",
                    "initial_accumulator"}));
-  EXPECT_EQ(
-      names_of<PhaseSettings>(),
-      (Names{"algorithm", "rounds", "cavity", "share", "weight", "clip", "guard", "guard_floor",
-             "factors", "optimizer_state", "optimizer", "cooldown", "schedule", "inference"}));
+  EXPECT_EQ(names_of<PhaseSettings>(),
+            (Names{"algorithm", "rounds", "cavity", "share", "weight", "clip", "guard",
+                   "guard_floor", "factors", "optimizer_state", "optimizer", "hand_over",
+                   "cooldown", "schedule", "average", "inference"}));
   EXPECT_EQ(names_of<ScheduleSettings>(),
             (Names{"visit_rate", "client_rate", "server_rate", "clip", "alpha"}));
   EXPECT_EQ(names_of<VisitSchedule>(), (Names{"kind", "from", "to", "steps"}));
   EXPECT_EQ(names_of<RoundSchedule>(), (Names{"kind", "after", "rounds", "from", "to", "steps"}));
+  EXPECT_EQ(names_of<AverageSettings>(), (Names{"kind", "rounds"}));
   EXPECT_EQ(names_of<CooldownSettings>(), (Names{"after", "rounds", "to"}));
   EXPECT_EQ(names_of<InferenceSettings>(),
             (Names{"name", "alpha", "scale", "initial_scale", "shrinkage", "epochs", "samples",
                    "decay", "clip_std", "rescale", "average_within_epoch", "langevin", "rho",
                    "mixin_epochs", "label_sampler"}));
   EXPECT_EQ(names_of<EvaluateSettings>(),
-            (Names{"every", "samples", "marginal_every", "examples"}));
+            (Names{"every", "samples", "marginal_every", "examples", "calibrated_every"}));
   EXPECT_EQ(names_of<CheckpointSettings>(), (Names{"every", "keep", "sites", "factors"}));
 }
 
@@ -232,7 +246,7 @@ TEST(Resolved, ChecksARecipeFromCodeAsOneThatIsRead) {
   EXPECT_EQ(message_of<InputError>([&] {
               (void)parse_recipe(to_toml(recipe), "read.toml");
             }).find("client.epochs must be at least 1, but is 0"),
-            std::string("read.toml:39: ").size());
+            std::string("read.toml:40: ").size());
 }
 
 std::string refusal(const Recipe& recipe) {

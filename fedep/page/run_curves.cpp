@@ -99,8 +99,16 @@ ScoreStyle score_style(std::string_view name) {
       {"distance", "Distance to the exact mean", false, false},
       {"train_loss", "Training loss", false, false},
   }};
+  std::string_view own = name;
+  std::string about;
+  for (const auto& [suffix, words] : {std::pair{"_calibrated", ", after a temperature"},
+                                      std::pair{"_average", ", of the server's average"}}) {
+    if (!own.ends_with(suffix)) continue;
+    own.remove_suffix(std::string_view(suffix).size());
+    about.insert(0, words);
+  }
   for (const Row& row : kRows) {
-    if (row.name == name) return {std::string(row.title), row.percent, row.larger_is_better};
+    if (row.name == own) return {std::string(row.title) + about, row.percent, row.larger_is_better};
   }
   return {std::string(name), false, false};
 }

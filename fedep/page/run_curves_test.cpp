@@ -53,6 +53,9 @@ TEST(Scores, AreWhatTheLogsHaveBesideCounters) {
   EXPECT_TRUE(score_style("accuracy").larger_is_better);
   EXPECT_FALSE(score_style("nll").larger_is_better);
   EXPECT_EQ(score_style("something_new").title, "something_new");
+  EXPECT_TRUE(score_style("accuracy_average").larger_is_better);
+  EXPECT_EQ(score_style("ece_average_calibrated").title,
+            "Calibration error (ECE), of the server's average, after a temperature");
 }
 
 TEST(MeanCurves, AreMeanAndSampleDeviationOverSeeds) {

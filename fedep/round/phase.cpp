@@ -60,6 +60,14 @@ void check_schedules(std::size_t phase, const PhaseSettings& settings, bool poin
   check_schedule(phase, "alpha", schedule.alpha, true);
 }
 
+void check_average(std::size_t phase, const PhaseSettings& settings,
+                   const std::vector<Phase>& before) {
+  if (settings.hand_over == HandOver::average && (before.empty() || !before.back().average)) {
+    refuse(phase, "hand_over",
+           "can be average only where the phase before has one: give that phase average = { … }");
+  }
+}
+
 }  // namespace
 
 double optimizer_scale(const Phase& phase, std::int64_t round, double damping) {
@@ -103,6 +111,7 @@ std::vector<Phase> plan_phases(const Recipe& recipe,
     const bool carries = settings.optimizer_state == OptimizerHandover::carry;
     if (carries && !phases.empty()) check_carried(phases, optimizer);
     check_schedules(phases.size(), settings, algorithm.point_estimate);
+    check_average(phases.size(), settings, phases);
     Phase phase{
         .algorithm = &algorithm,
         .first_round = first_round,
@@ -122,6 +131,8 @@ std::vector<Phase> plan_phases(const Recipe& recipe,
         .factor_optimizer = factor,
         .cooldown = settings.cooldown,
         .schedule = settings.schedule.value_or(ScheduleSettings{}),
+        .average = settings.average,
+        .hand_over = settings.hand_over,
         .clients_per_round = std::size_t(server.clients_per_round),
         .grid_bits = server.grid_bits,
         .inference = inference,

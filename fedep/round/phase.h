@@ -36,6 +36,8 @@ struct Phase {
   std::optional<CooldownSettings> cooldown = {};
   ScheduleSettings schedule = {};
   double client_rate = 1;  // of the round: what a client's rate is multiplied by
+  std::optional<AverageSettings> average = {};
+  HandOver hand_over = HandOver::mean;
   std::size_t clients_per_round = 1;
   int grid_bits = 64;
   InferenceSettings inference = {};

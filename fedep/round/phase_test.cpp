@@ -119,6 +119,15 @@ TEST(PlanPhases, RefuseTwoSchedulesOfOneThingAndThoseOfNothing) {
   EXPECT_EQ(refusal(with_schedule({.server_rate = RoundSchedule{.to = 0}})), "");
 }
 
+TEST(PlanPhases, HandOverAnAverageOnlyWhereThereIsOne) {
+  Recipe recipe = two_phases();
+  recipe.phases[1].hand_over = HandOver::average;
+  EXPECT_NE(refusal(recipe).find("phase.1.hand_over"), std::string::npos);
+  recipe.phases[0].average = AverageSettings{};
+  EXPECT_EQ(refusal(recipe), "");
+  EXPECT_EQ(plan_phases(recipe, diagonal_if_exact)[1].hand_over, HandOver::average);
+}
+
 TEST(PlanPhases, LetARecipeOverruleTheAlgorithm) {
   Recipe recipe = two_phases();
   recipe.phases[1].cavity = CavityKind::flat;

@@ -38,7 +38,8 @@ class Place {
 
   // Scores of a state that this place has played or would; `last`: no round will follow.
   virtual Metrics evaluate(const ServerState& state, bool last) = 0;
-  virtual Reliability reliability() const { return {}; }  // of the latest evaluate()
+  virtual Reliability reliability() const { return {}; }    // of the latest evaluate()
+  virtual Temperatures temperatures() const { return {}; }  // that it fitted, if it did
 
   // For benches. Seconds of the latest round that clients' own work took.
   virtual double training_seconds() const { return 0; }

@@ -18,7 +18,7 @@ namespace fedep {
 
 // Plays round state.round and moves the state on. If nothing was added q stays where it is. The same
 // for every storage of messages: what others bring are begin_round(), magnitudes(), advance() and
-// what optim/guard.h asks for.
+// what optim/guard.h asks for; with averages point_estimate() and average_in().
 template <Storage V>
 RoundNumbers play_round(ServerStateOf<V>& state, const Phase& planned, std::uint64_t seed,
                         const Population& population, ExecutorOf<V>& executor) {
@@ -69,6 +69,9 @@ RoundNumbers play_round(ServerStateOf<V>& state, const Phase& planned, std::uint
   }
   executor.settle(round, counted.taken, numbers.step_scale * renormalised);
   state.global = std::move(next);
+  if (counts_in_average(phase, state.round)) {
+    follow_average(state.average, phase, state.round, point_estimate(state), state.global);
+  }
   ++state.round;
   return numbers;
 }

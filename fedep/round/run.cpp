@@ -59,6 +59,9 @@ RunResult play_run(const RunParts& parts, HostVector<float> initial, const RunHo
     const bool stop = hooks.stop_requested && hooks.stop_requested();
     if (is_due(parts.recipe.evaluate.every, state.round, rounds)) {
       report.metrics = place.evaluate(state, state.round == rounds);
+      if (const Temperatures fitted = place.temperatures(); fitted.round == state.round) {
+        state.temperatures = fitted;
+      }
       result.metrics = report.metrics;
     }
     report.seconds = seconds_since(round_start);

@@ -67,10 +67,15 @@ ServerState initial_server_state(const ServerSettings& settings, HostVector<floa
 ServerState begin_phase(ServerState state, const Phase& phase, std::int64_t index,
                         const Population& population) {
   const bool first = state.phase < 0;
-  const HostVector<float> carried_mean = first ? state.initial : point_estimate(state);
+  const bool from_average = phase.hand_over == HandOver::average && state.average.rounds > 0;
+  const HostVector<float> carried_mean = first          ? state.initial
+                                         : from_average ? state.average.mean
+                                                        : point_estimate(state);
   const OptimizerState old = std::move(state.optimizer);
   state.phase = index;
   state.grid = {};
+  state.average = {};
+  state.temperatures = {};
   state.unvisited = {};
   state.initial = phase.algorithm->point_estimate ? HostVector<float>() : carried_mean;
   state.prior = in_family(Message(state.prior.eta(), state.prior.lambda_span()[0]), phase.family);

@@ -10,9 +10,19 @@
 #include "fedep/round/grid.h"
 #include "fedep/round/phase.h"
 #include "fedep/round/population.h"
+#include "fedep/round/server_average.h"
 #include "fedep/round/task.h"
 
 namespace fedep {
+
+// What predictions' probabilities are raised to the power of 1/T with: at q's mean, averaged over
+// draws from q, at the average, and over draws around that. 0: none was fitted.
+struct Temperatures {
+  std::int64_t round = 0;  // after which they were
+  double point = 0, marginal = 0, average = 0, average_marginal = 0;
+
+  bool operator==(const Temperatures&) const = default;
+};
 
 template <Storage V>
 struct ServerStateOf {
@@ -26,6 +36,8 @@ struct ServerStateOf {
   OptimizerStateOf<V> optimizer;
   UnvisitedFactorOf<V> unvisited;
   GridState grid;
+  ServerAverageOf<V> average;  // of the phase's rounds so far
+  Temperatures temperatures;   // fitted last
 
   bool operator==(const ServerStateOf&) const = default;
 };
@@ -46,7 +58,7 @@ RoundStartOf<HostVector<float>> begin_round(const ServerState& state, bool with_
 // A server that has not played yet.
 ServerState initial_server_state(const ServerSettings& settings, HostVector<float> initial);
 
-// Hand-over to a phase. The mean is carried; everything else is made anew:
+// Hand-over to a phase. The mean, or the average where the phase asks for it, is carried; everything else is made anew:
 //
 //   FedAvg, FedPA       q = (mean, lambda 1)
 //   EP, carry_mean      Λ_k = α N_k,  q = q_0 Π_k q_k with the carried mean:

@@ -106,6 +106,20 @@ TEST(HandOver, AFlatStartHasThePriorAloneAndChainsStartAtTheWeights) {
   EXPECT_EQ(point_estimate(proper), V(3, 0.5f));
 }
 
+TEST(HandOver, MayCarryTheAverageInPlaceOfTheMean) {
+  const V average{1, 2, 3};
+  ServerState before = after_averaging({});
+  before.average = {.rounds = 4, .mean = average, .variance = V(3), .lambda = {}};
+  before.temperatures = {.round = 5, .point = 2};
+  Phase phase = average_phase();
+  EXPECT_EQ(mean(begin_phase(before, phase, 1, three_clients()).global), kMean);
+  phase.hand_over = fedep::HandOver::average;
+  const ServerState after = begin_phase(before, phase, 1, three_clients());
+  EXPECT_EQ(mean(after.global), average);
+  EXPECT_EQ(after.average, ServerAverage{});  // the next phase's own
+  EXPECT_EQ(after.temperatures, Temperatures{});
+}
+
 TEST(HandOver, TheFirstPhaseStartsFromTheInitialWeights) {
   for (const Phase& phase : {average_phase(), ep_phase(Family::isotropic, 0.5)}) {
     const ServerState state =

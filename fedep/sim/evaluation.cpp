@@ -7,6 +7,7 @@
 #include "fedep/algorithm/algorithm.h"
 #include "fedep/data/append_batch.h"
 #include "fedep/random/stream.h"
+#include "fedep/sim/tempered.h"
 
 namespace fedep {
 
@@ -90,24 +91,49 @@ Metrics Evaluation::metrics_of(const Scores& scores) {
   return scores.metrics();
 }
 
-Metrics Evaluation::at(const HostVector<float>& theta, const Subsample& which) {
+Metrics Evaluation::at(const HostVector<float>& theta, const Subsample& which, double temperature) {
   const auto scores = no_scores();
   const Batches batches = chosen(which);
   for (std::size_t i = 0; i < batches.count; ++i) {
     const Batch& examples = batches.at(i);
-    scores->add(predict(theta, examples), {}, examples);
+    std::vector<double> predictions = predict(theta, examples);
+    temper(model_->target(), predictions, model_->outputs(), temperature);
+    scores->add(predictions, {}, examples);
   }
   return metrics_of(*scores);
 }
 
-Metrics Evaluation::marginal(const Message& q, const MarginalDraws& draws) {
+TemperatureLosses Evaluation::losses_at(const HostVector<float>& theta) {
+  TemperatureLosses losses;
+  const Batches batches = chosen({});
+  for (std::size_t i = 0; i < batches.count; ++i) {
+    const Batch& examples = batches.at(i);
+    add_losses(model_->target(), predict(theta, examples), model_->outputs(), examples, losses);
+  }
+  return losses;
+}
+
+TemperatureLosses Evaluation::losses_marginal(const Message& q, const MarginalDraws& draws) {
+  TemperatureLosses losses;
+  const Batches batches = chosen({});
+  average_over_draws(
+      *model_, q, {.seed = draws.seed, .round = draws.round, .samples = draws.samples},
+      batches.count, batches.at, [&](std::size_t i, const Predictions& predictions) {
+        add_losses(model_->target(), predictions.mean, model_->outputs(), batches.at(i), losses);
+      });
+  return losses;
+}
+
+Metrics Evaluation::marginal(const Message& q, const MarginalDraws& draws, double temperature) {
   const auto scores = no_scores();
   const Batches batches =
       chosen({.seed = draws.seed, .round = draws.round, .examples = draws.examples});
   average_over_draws(*model_, q,
                      {.seed = draws.seed, .round = draws.round, .samples = draws.samples},
                      batches.count, batches.at, [&](std::size_t i, const Predictions& predictions) {
-                       scores->add(predictions.mean, predictions.spread, batches.at(i));
+                       std::vector<double> mean = predictions.mean;
+                       temper(model_->target(), mean, model_->outputs(), temperature);
+                       scores->add(mean, predictions.spread, batches.at(i));
                      });
   Metrics metrics = metrics_of(*scores);
   for (auto& [name, value] : metrics) name += "_marginal";

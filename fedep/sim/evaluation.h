@@ -16,6 +16,7 @@
 #include "fedep/data/dataset.h"
 #include "fedep/message/gaussian.h"
 #include "fedep/metric/metrics.h"
+#include "fedep/metric/temperature.h"
 #include "fedep/model/model.h"
 #include "fedep/round/server_state.h"
 #include "fedep/sim/predictive.h"
@@ -62,9 +63,13 @@ class Evaluation {
   Evaluation(const Dataset& data, std::unique_ptr<Model> model,
              const EvaluationMemory& memory = {});
 
-  Metrics at(const HostVector<float>& theta, const Subsample& which = {});
+  // After `temperature` (metric/temperature.h); 1: as they are.
+  Metrics at(const HostVector<float>& theta, const Subsample& which = {}, double temperature = 1);
   // `q` must be proper. Names end in _marginal.
-  Metrics marginal(const Message& q, const MarginalDraws& draws);
+  Metrics marginal(const Message& q, const MarginalDraws& draws, double temperature = 1);
+  // What held-out examples say about temperatures of the same predictions.
+  TemperatureLosses losses_at(const HostVector<float>& theta);
+  TemperatureLosses losses_marginal(const Message& q, const MarginalDraws& draws);
   // At theta, each test client by itself.
   std::vector<ClientMetrics> per_client(const HostVector<float>& theta);
   // The bins behind the ECE that the latest at() or marginal() gave; none for targets without

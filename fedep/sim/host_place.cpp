@@ -57,6 +57,7 @@ class HostPlace final : public Place {
     return task_.evaluate(state, last);
   }
   Reliability reliability() const override { return task_.reliability(); }
+  Temperatures temperatures() const override { return task_.temperatures(); }
 
   double training_seconds() const override {
     double seconds = 0;

@@ -1,5 +1,10 @@
 #include "fedep/sim/learning_task.h"
 
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "fedep/data/calibration_rows.h"
 #include "fedep/data/registry.h"
 #include "fedep/data/table/table_features.h"
 #include "fedep/data/validation.h"
@@ -10,6 +15,8 @@
 #include "fedep/sim/chain/local_learning.h"
 #include "fedep/sim/evaluation.h"
 #include "fedep/sim/process.h"
+#include "fedep/sim/score_state.h"
+#include "fedep/sim/tempered.h"
 
 namespace fedep {
 namespace {
@@ -36,6 +43,9 @@ class LearningTask final : public Task {
         model_(make_model(recipe.model, data_->info())),
         population_(make_population(data_->clients())),
         evaluation_(*data_, make_model(recipe.model, data_->info())) {
+    if (has_calibration_rows(*data_)) {
+      calibration_.emplace(*data_->calibration(), make_model(recipe.model, data_->info()));
+    }
     for (std::size_t i = 0; i < population_.size(); ++i) index_[population_[i].key] = i;
     check_learning(recipe, data_->info().target);
   }
@@ -59,22 +69,21 @@ class LearningTask final : public Task {
   }
 
   Metrics evaluate(const ServerState& state, bool last) override {
-    const EvaluateSettings& settings = recipe_.evaluate;
-    const Subsample which{
-        .seed = recipe_.seed, .round = state.round, .examples = std::size_t(settings.examples)};
-    Metrics metrics = evaluation_.at(point_estimate(state), which);
-    reliability_ = {.point = evaluation_.reliability(), .marginal = {}};
-    if (is_marginal_due(recipe_, state, last) && is_proper(state.global)) {
-      const Metrics marginal = evaluation_.marginal(state.global, {.seed = recipe_.seed,
-                                                                   .round = state.round,
-                                                                   .samples = settings.samples,
-                                                                   .examples = which.examples});
-      metrics.insert(metrics.end(), marginal.begin(), marginal.end());
-      reliability_.marginal = evaluation_.reliability();
-    }
-    return metrics;
+    const HostVector<float> point = point_estimate(state);
+    const ServerAverage& average = state.average;
+    const StateViewOf<HostVector<float>> view{
+        .numbers = state,
+        .global = state.global,
+        .point = point,
+        .average = average.rounds > 0 ? &average.mean : nullptr,
+        .average_rounds = average.rounds,
+        .around_average = [&] { return spread_around(average); }};
+    scores_ =
+        score_state(evaluation_, calibration_ ? &*calibration_ : nullptr, recipe_, view, last);
+    return scores_.metrics;
   }
-  Reliability reliability() const override { return reliability_; }
+  Reliability reliability() const override { return scores_.reliability; }
+  Temperatures temperatures() const override { return scores_.temperatures; }
   const Dataset* data() const override { return data_.get(); }
 
  private:
@@ -84,7 +93,8 @@ class LearningTask final : public Task {
   Population population_;
   ClientIndex index_;
   Evaluation evaluation_;
-  Reliability reliability_;  // of the latest evaluate()
+  std::optional<Evaluation> calibration_;
+  StateScores scores_;  // of the latest evaluate()
 };
 
 }  // namespace
@@ -92,8 +102,27 @@ class LearningTask final : public Task {
 std::unique_ptr<Dataset> open_task_data(const Recipe& recipe,
                                         const std::filesystem::path& data_folder) {
   std::unique_ptr<Dataset> data = open_dataset(recipe.data, recipe.seed, data_folder);
-  const double part = recipe.data.validation_fraction;
-  return part > 0 ? validation_dataset(std::move(data), part) : std::move(data);
+  const double validation = recipe.data.validation_fraction;
+  const double calibration = recipe.data.calibration_fraction;
+  if (validation + calibration >= 1) {
+    throw InputError(fmt::format(
+        "data.validation_fraction and data.calibration_fraction must leave examples to train on, "
+        "but are {} and {}",
+        validation, calibration));
+  }
+  if (validation > 0) data = validation_dataset(std::move(data), validation);
+  if (calibration == 0) return data;
+  if (!has_temperature(data->info().target)) {
+    throw InputError(
+        "data.calibration_fraction must be 0 where a number is predicted, whose noise is "
+        "model.noise: a temperature is of probabilities");
+  }
+  // So large a part of those that are left.
+  return without_calibration_rows(std::move(data), calibration / (1 - validation));
+}
+
+bool has_calibration_rows(const Dataset& data) {
+  return data.calibration() != nullptr && data.calibration()->test_size() > 0;
 }
 
 void check_learning(const Recipe& recipe, TargetKind target) {

@@ -9,9 +9,13 @@
 
 namespace fedep {
 
-// The recipe's data set; its held-out part is the validation part where the recipe asks for one.
+// The recipe's data set; its held-out part is the validation part where the recipe asks for one, and
+// its calibration() what is kept for temperatures.
 std::unique_ptr<Dataset> open_task_data(const Recipe& recipe,
                                         const std::filesystem::path& data_folder);
+
+// Whether somebody has given rows to fit a temperature with.
+bool has_calibration_rows(const Dataset& data);
 
 // What make_learning_task() checks of clients' settings and phases, for who has the data's kind of
 // target and no need of the data.

@@ -11,7 +11,7 @@
 namespace fedep {
 namespace {
 
-// A small recipe of every kind of memory: factors kept, a family of precisions.
+// A small recipe of every kind of memory: factors kept, a family of precisions, an average.
 Recipe small_recipe() {
   Recipe plan;
   plan.data = {.name = "synthetic", .clients = 6, .dimension = 5, .examples = 30};
@@ -20,6 +20,10 @@ Recipe small_recipe() {
   plan.server.prior = PriorSettings{.mean = 0, .precision = 1};
   plan.phases.push_back({.algorithm = "fed_ep", .rounds = 5});
   plan.phases[0].inference = InferenceSettings{.name = "laplace", .alpha = 0.02};
+  plan.phases[0].average = AverageSettings{.rounds = 3};
+  plan.phases[0].schedule = ScheduleSettings{.visit_rate = VisitSchedule{.to = 0.5}};
+  plan.data.calibration_fraction = 0.1;
+  plan.evaluate.samples = 2;
   return resolved(plan);
 }
 
@@ -27,6 +31,7 @@ struct Played {
   ServerState state;
   std::vector<std::optional<SiteState>> sites;
   Metrics scores;
+  Temperatures temperatures;
 };
 
 Played play(const PlaceRow& row, std::size_t threads) {
@@ -45,6 +50,7 @@ Played play(const PlaceRow& row, std::size_t threads) {
     EXPECT_EQ(place->play(played.state, phase).answered, 4u);
   }
   played.scores = place->evaluate(played.state, true);
+  played.temperatures = place->temperatures();
   place->bring_home(played.state);
   for (std::size_t k = 0; k < task->population().size(); ++k) {
     played.sites.push_back(place->sites().get(task->population()[k].key));
@@ -86,6 +92,15 @@ TEST_P(Places, PlayTheSerialPlacesRoundsOrRefuse) {
   if (row.own_memory) {
     const HostVector<float> off = mean(played.state.global) - mean(expected.state.global);
     EXPECT_LT(dot(off, off), 0.01 * dot(mean(expected.state.global), mean(expected.state.global)));
+    const HostVector<float>& average = expected.state.average.mean;
+    const HostVector<float> average_off = played.state.average.mean - average;
+    EXPECT_LT(dot(average_off, average_off), 0.01 * dot(average, average));
+    EXPECT_EQ(played.state.average.rounds, expected.state.average.rounds);
+    ASSERT_EQ(played.scores.size(), expected.scores.size());
+    for (std::size_t i = 0; i < expected.scores.size(); ++i) {
+      EXPECT_EQ(played.scores[i].first, expected.scores[i].first);
+    }
+    EXPECT_NEAR(played.temperatures.average / expected.temperatures.average, 1, 0.2);
     for (std::size_t k = 0; k < expected.sites.size(); ++k) {
       EXPECT_EQ(played.sites[k].has_value(), expected.sites[k].has_value());
     }
@@ -93,6 +108,7 @@ TEST_P(Places, PlayTheSerialPlacesRoundsOrRefuse) {
     EXPECT_EQ(played.state, expected.state);
     EXPECT_EQ(played.sites, expected.sites);
     EXPECT_EQ(played.scores, expected.scores);
+    EXPECT_EQ(played.temperatures, expected.temperatures);
   }
 }
 

@@ -120,7 +120,8 @@ void append_marginal(const Metrics& from, Metrics& to) {
 }  // namespace
 
 PosteriorEvaluation evaluate_posterior(const Dataset& data, Model& model, const ServerState& state,
-                                       const std::optional<DrawSettings>& draws) {
+                                       const std::optional<DrawSettings>& draws,
+                                       const PredictiveUse& use) {
   if (data.test_size() == 0) {
     throw InputError(
         fmt::format("evaluate: {} must have held-out examples, but has none", data.info().name));
@@ -131,7 +132,7 @@ PosteriorEvaluation evaluate_posterior(const Dataset& data, Model& model, const 
     data.test_batch(i * kChunk, std::min((i + 1) * kChunk, data.test_size()), batch);
     return batch;
   };
-  Predictive predictive(model, state);
+  Predictive predictive(model, state, use);
   Board point(data, model), marginal(data, model);
   for (std::size_t i = 0; i < batches; ++i) {
     const Predictions predictions = predictive.point(batch_at(i));

@@ -35,6 +35,7 @@ struct PosteriorEvaluation {
 
 // Without `draws`: at the mean alone. Throws InputError if there are no held-out examples.
 PosteriorEvaluation evaluate_posterior(const Dataset& data, Model& model, const ServerState& state,
-                                       const std::optional<DrawSettings>& draws);
+                                       const std::optional<DrawSettings>& draws,
+                                       const PredictiveUse& use = {});
 
 }  // namespace fedep

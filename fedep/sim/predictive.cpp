@@ -10,6 +10,7 @@
 #include "fedep/metric/probability.h"
 #include "fedep/random/stream.h"
 #include "fedep/sim/scores.h"
+#include "fedep/sim/tempered.h"
 
 namespace fedep {
 namespace {
@@ -20,6 +21,16 @@ constexpr std::size_t kBlockNumbers = std::size_t(1) << 24;
 double binary_entropy(double p) {
   const auto term = [](double x) { return x > 0 ? -x * std::log(x) : 0.0; };
   return term(p) + term(1 - p);
+}
+
+std::vector<double> entropies_of(const Model& model, std::span<const double> predictions) {
+  const Likelihood likelihood = model.likelihood();
+  std::vector<double> out;
+  for (std::size_t begin = 0; begin < predictions.size(); begin += model.outputs()) {
+    out.push_back(predictive_entropy(likelihood.target, predictions.subspan(begin, model.outputs()),
+                                     likelihood.variance()));
+  }
+  return out;
 }
 
 // Over the draws so far, for one batch.
@@ -36,7 +47,7 @@ class Average {
       entropy_ = ProbabilityMean(with_entropy_ ? examples : 0);
     }
     mean_.add(predictions);
-    if (with_entropy_) entropy_.add(entropies(model, predictions));
+    if (with_entropy_) entropy_.add(entropies_of(model, predictions));
     if (!spreads) return;
     for (double& x : predictions) x *= x;
     squares_.add(predictions);
@@ -53,16 +64,6 @@ class Average {
   }
 
  private:
-  static std::vector<double> entropies(const Model& model, std::span<const double> predictions) {
-    const Likelihood likelihood = model.likelihood();
-    std::vector<double> out;
-    for (std::size_t begin = 0; begin < predictions.size(); begin += model.outputs()) {
-      out.push_back(predictive_entropy(
-          likelihood.target, predictions.subspan(begin, model.outputs()), likelihood.variance()));
-    }
-    return out;
-  }
-
   bool with_entropy_;
   ProbabilityMean mean_{0}, squares_{0}, entropy_{0};
 };
@@ -125,21 +126,50 @@ double predictive_entropy(TargetKind target, std::span<const double> mean, doubl
   return 0.5 * std::log(2 * std::numbers::pi * std::numbers::e * variance);
 }
 
-Predictive::Predictive(Model& model, const ServerState& state)
-    : model_(model), state_(state), point_(point_estimate(state)) {
+Predictive::Predictive(Model& model, const ServerState& state, const PredictiveUse& use)
+    : model_(model),
+      state_(state),
+      use_(use),
+      point_(use.average ? state.average.mean : point_estimate(state)) {
+  if (use.average && state.average.rounds == 0) {
+    throw InputError(
+        "the run must have kept an average of its server (phase.average), but has none here");
+  }
   check_same_size("Predictive", "weights", model.size(), point_.size());
 }
 
 Predictions Predictive::point(const Batch& batch) {
   Average one(true);
-  one.add(model_, predict(model_, point_.span(), batch));
+  std::vector<double> predictions = predict(model_, point_.span(), batch);
+  temper(model_.target(), predictions, model_.outputs(), temperature(false));
+  one.add(model_, std::move(predictions));
   return one.value();
+}
+
+double Predictive::temperature(bool marginal) const {
+  if (!use_.tempered) return 1;
+  const Temperatures& t = state_.temperatures;
+  const double fitted = use_.average ? (marginal ? t.average_marginal : t.average)
+                                     : (marginal ? t.marginal : t.point);
+  return fitted > 0 ? fitted : 1;
 }
 
 void Predictive::marginal(const DrawSettings& draws, std::size_t batches, const BatchAt& batch_at,
                           const UsePredictions& use) {
-  check_proper("marginal prediction", "posterior", state_.global);
-  average_over_draws(model_, state_.global, draws, batches, batch_at, use);
+  const Message around = use_.average ? spread_around(state_.average) : Message();
+  const Message& q = use_.average ? around : state_.global;
+  check_proper("marginal prediction", "posterior", q);
+  const double temperature = this->temperature(true);
+  if (temperature == 1) return average_over_draws(model_, q, draws, batches, batch_at, use);
+  average_over_draws(model_, q, draws, batches, batch_at,
+                     [&](std::size_t i, const Predictions& predictions) {
+                       Predictions tempered = predictions;
+                       if (draws.entropy) {
+                         tempered.entropy_before = entropies_of(model_, predictions.mean);
+                       }
+                       temper(model_.target(), tempered.mean, model_.outputs(), temperature);
+                       use(i, tempered);
+                     });
 }
 
 void average_over_draws(Model& model, const Message& q, const DrawSettings& draws,

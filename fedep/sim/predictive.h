@@ -36,6 +36,8 @@ struct Predictions {
   std::vector<double> spread = {};
   // [examples]: mean over draws of a draw's entropy, in nats. Empty where nobody asked for it.
   std::vector<double> entropy = {};
+  // [examples]: entropy of the mean before a temperature; empty where there was none.
+  std::vector<double> entropy_before = {};
 };
 
 // Coordinates of the layer that makes the outputs: the last tensor and, if one of the two is its
@@ -54,11 +56,20 @@ using UsePredictions = std::function<void(std::size_t batch, const Predictions& 
 void average_over_draws(Model& model, const Message& q, const DrawSettings& draws,
                         std::size_t batches, const BatchAt& batch_at, const UsePredictions& use);
 
+// What of a state predictions are made with.
+struct PredictiveUse {
+  bool average = false;   // the server's average and draws around it, in place of q
+  bool tempered = false;  // after the temperatures that the state has
+};
+
 // Of a state that a run left.
 class Predictive {
  public:
-  // What is referred to must outlive this.
-  Predictive(Model& model, const ServerState& state);
+  // What is referred to must outlive this. Throws InputError if there is no average to use.
+  Predictive(Model& model, const ServerState& state, const PredictiveUse& use = {});
+
+  // 1 where the state has none for such predictions.
+  double temperature(bool marginal) const;
 
   // At the point estimate, with its entropy.
   Predictions point(const Batch& batch);
@@ -69,6 +80,7 @@ class Predictive {
  private:
   Model& model_;
   const ServerState& state_;
+  PredictiveUse use_;
   HostVector<float> point_;
 };
 

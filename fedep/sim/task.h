@@ -39,6 +39,8 @@ class Task {
   virtual const Dataset* data() const { return nullptr; }
   // Of the latest evaluate().
   virtual Reliability reliability() const { return {}; }
+  // That it fitted; none: those of a Temperatures{}.
+  virtual Temperatures temperatures() const { return {}; }
 };
 
 // Reads and checks everything a run would read. Throws InputError for names that do not exist, and in

@@ -88,12 +88,17 @@ std::optional<Recipe> burn_in_of(const Recipe& recipe, std::int64_t rounds) {
   first.checkpoint = {};
   first.phases.resize(1);
   PhaseSettings& phase = first.phases[0];
+  if (phase.average && phase.average->kind == AverageKind::tail) {
+    // Which rounds those are depends on the phase's length.
+    if (rounds > phase.rounds - phase.average->rounds) return std::nullopt;
+    phase.average.reset();
+  }
   phase.rounds = int(rounds);
   if (phase.cooldown && rounds <= phase.cooldown->after) phase.cooldown.reset();  // has not begun
   const Algorithm& algorithm = find_algorithm(phase.algorithm);
   if (phase.cavity.value_or(algorithm.cavity) == CavityKind::own_factor) return std::nullopt;
   first.server.factor_optimizer = first.server.optimizer;  // nobody has a factor
-  if (algorithm.point_estimate) {                          // so there are no draws to average
+  if (algorithm.point_estimate && !phase.average) {        // so there are no draws to average
     first.evaluate.samples = 0;
     first.evaluate.marginal_every = 0;
   }

@@ -48,7 +48,8 @@ TEST(BurnIn, DependsOnEverythingThatTheFirstPhaseDoes) {
         "client.optimizer.lr=0.5", "server.clients_per_round=9", "server.grid_bits=32",
         "server.optimizer.lr=0.25", "server.prior={mean=0.0,precision=1.0}", "phase.0.clip=1.0",
         "phase.0.algorithm=\"fed_pa\"", "phase.0.cooldown={after=2,rounds=9}", "evaluate.every=2",
-        "evaluate.examples=10"}) {
+        "phase.0.average={rounds=9}", "phase.0.schedule={visit_rate={to=0.5}}",
+        "data.calibration_fraction=0.1", "evaluate.examples=10"}) {
     EXPECT_NE(burn_in_of(row({change}), 3), first) << change;
   }
 }
@@ -71,6 +72,9 @@ TEST(BurnIn, DoesNotDependOnWhatComesAfterwardsOrOnNames) {
 TEST(BurnIn, OfALongerPhaseIsAnotherWhereItsLengthCounts) {
   const std::string rate = "phase.0.schedule={server_rate={to=0.5}}";
   EXPECT_NE(burn_in_of(row({rate}), 3), burn_in_of(row({rate, "phase.0.rounds=9"}), 3));
+  const std::string tail = "phase.0.average={kind=\"tail\",rounds=2}";
+  EXPECT_FALSE(burn_in_of(row({tail}), 3));
+  EXPECT_EQ(burn_in_of(row({tail, "phase.0.rounds=5"}), 3), burn_in_of(row(), 3));  // before it
 }
 
 TEST(BurnIn, OfFewerRoundsOrOfClientsWithMemoryDoesNotExist) {

@@ -104,11 +104,23 @@ bool is_flat(const Message& message) {
 // Numbers that are not tensors, as one JSON text; doubles keep their bits (shortest form that
 // reads back the same).
 std::string numbers_text(const ServerState& state) {
-  const nlohmann::ordered_json numbers{
+  nlohmann::ordered_json numbers{
       {"round", state.round},
       {"phase", state.phase},
       {"optimizer_steps", state.optimizer.steps},
       {"grid", {state.grid.largest_eta, state.grid.largest_lambda, state.grid.extra_bits}}};
+  if (const ServerAverage& average = state.average; average.rounds > 0) {
+    numbers["average"] = {average.rounds, average.lambda_number};
+  }
+  if (const Temperatures& t = state.temperatures; t.round > 0) {
+    numbers["temperatures"] = {
+        {"round", t.round},
+        {"point", t.point},
+        {"marginal", t.marginal},
+        {"average", t.average},
+        {"average_marginal", t.average_marginal},
+    };
+  }
   return numbers.dump();
 }
 
@@ -120,6 +132,19 @@ void read_numbers(const std::string& text, ServerState& state) {
   numbers.at("grid").at(0).get_to(state.grid.largest_eta);
   numbers.at("grid").at(1).get_to(state.grid.largest_lambda);
   numbers.at("grid").at(2).get_to(state.grid.extra_bits);
+  if (numbers.contains("average")) {
+    numbers.at("average").at(0).get_to(state.average.rounds);
+    numbers.at("average").at(1).get_to(state.average.lambda_number);
+  }
+  if (numbers.contains("temperatures")) {
+    const auto& kept = numbers.at("temperatures");
+    Temperatures& t = state.temperatures;
+    kept.at("round").get_to(t.round);
+    kept.at("point").get_to(t.point);
+    kept.at("marginal").get_to(t.marginal);
+    kept.at("average").get_to(t.average);
+    kept.at("average_marginal").get_to(t.average_marginal);
+  }
 }
 
 std::string sites_text(const SiteManifest& sites) {
@@ -171,6 +196,11 @@ void write_checkpoint(const std::filesystem::path& path, const Checkpoint& check
   if (state.unvisited.per_example.size() > 0) writer.add("unvisited.", state.unvisited.per_example);
   if (!is_flat(state.prior)) writer.add("prior.", state.prior);
   if (state.initial.size() > 0) writer.add("initial.", state.initial.span());
+  if (const ServerAverage& average = state.average; average.rounds > 0) {
+    writer.add("average.mean.", average.mean.span());
+    writer.add("average.variance.", average.variance.span());
+    if (average.lambda.size() > 0) writer.add("average.lambda.", average.lambda.span());
+  }
   write_safetensors(path, writer.tensors(),
                     {{"format", std::string(kFormat)},
                      {"format_version", std::string(kVersion)},
@@ -207,6 +237,11 @@ Checkpoint read_checkpoint(const std::filesystem::path& path, const Layout& layo
   state.prior = reader.has("prior.eta.") ? reader.message("prior.")
                                          : flat_like(state.global.eta(), state.global.family());
   if (reader.has("initial.")) state.initial = reader.vector("initial.");
+  if (state.average.rounds > 0) {
+    state.average.mean = reader.vector("average.mean.");
+    state.average.variance = reader.vector("average.variance.");
+    if (reader.has("average.lambda.")) state.average.lambda = reader.vector("average.lambda.");
+  }
   return checkpoint;
 }
 

@@ -6,7 +6,8 @@
 //
 // Tensors, in the model's shapes: eta.<name>, lambda.<name> (isotropic: one number, lambda), and
 // where there are some optim.<slot>.eta.<name>, optim.<slot>.lambda.<name>, unvisited.eta.<name>,
-// unvisited.lambda…, prior.eta.<name>, prior.lambda…, initial.<name>. Metadata: format, round,
+// unvisited.lambda…, prior.eta.<name>, prior.lambda…, initial.<name>, average.mean.<name>,
+// average.variance.<name>, average.lambda.<name>. Metadata: format, round,
 // phase, recipe, model (a hash of the layout), sites, and a checksum per tensor.
 #pragma once
 

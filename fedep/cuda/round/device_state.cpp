@@ -24,7 +24,13 @@ DeviceServerState to_device(const ServerState& state) {
           .global = to_device(state.global),
           .optimizer = to_device(state.optimizer),
           .unvisited = {to_device(state.unvisited.per_example)},
-          .grid = state.grid};
+          .grid = state.grid,
+          .average = {.rounds = state.average.rounds,
+                      .mean = to_device(state.average.mean),
+                      .variance = to_device(state.average.variance),
+                      .lambda = to_device(state.average.lambda),
+                      .lambda_number = state.average.lambda_number},
+          .temperatures = state.temperatures};
 }
 
 void bring_home(const DeviceServerState& from, ServerState& to) {
@@ -32,6 +38,20 @@ void bring_home(const DeviceServerState& from, ServerState& to) {
   to.grid = from.grid;
   to.global = to_host(from.global);
   to.optimizer = to_host(from.optimizer);
+  to.average = to_host(from.average);
+}
+
+ServerAverage to_host(const ServerAverageOf<DeviceVector>& average) {
+  return {.rounds = average.rounds,
+          .mean = to_host(average.mean),
+          .variance = to_host(average.variance),
+          .lambda = to_host(average.lambda),
+          .lambda_number = average.lambda_number};
+}
+
+void average_in(float gain, const DeviceVector& x, DeviceVector& mean, DeviceVector* variance) {
+  gpu::average_in(gain, x.size(), x.data(), mean.data(),
+                  variance != nullptr ? variance->data() : nullptr, device_stream());
 }
 
 DeviceVector point_estimate(const DeviceServerState& state) {

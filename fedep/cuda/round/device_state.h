@@ -13,8 +13,11 @@ namespace fedep {
 using DeviceServerState = ServerStateOf<DeviceVector>;
 
 DeviceServerState to_device(const ServerState& state);
-// What rounds change: q, the optimizer, round and grid.
+// What rounds change: q, the optimizer, the average, round and grid.
 void bring_home(const DeviceServerState& from, ServerState& to);
+
+ServerAverage to_host(const ServerAverageOf<DeviceVector>& average);
+void average_in(float gain, const DeviceVector& x, DeviceVector& mean, DeviceVector* variance);
 
 DeviceVector point_estimate(const DeviceServerState& state);
 RoundStartOf<DeviceVector> begin_round(const DeviceServerState& state, bool with_magnitudes);

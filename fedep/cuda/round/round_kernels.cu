@@ -160,6 +160,15 @@ __global__ void apply_kernel(OptimizerStep step, std::size_t n, float* x, const 
   });
 }
 
+__global__ void average_kernel(float gain, std::size_t n, const float* x, float* mean,
+                               float* variance) {
+  for (std::size_t i = first_index(); i < n; i += index_stride()) {
+    const float before = mean[i];
+    mean[i] = averaged(gain, x[i], before);
+    if (variance != nullptr) variance[i] = averaged_variance(gain, x[i], before, variance[i]);
+  }
+}
+
 __global__ void move_kernel(const FactorRow* rows, std::size_t n) {
   const FactorRow row = rows[blockIdx.x];
   for_each_group_of_row(n, [&](const Group& group) {
@@ -223,6 +232,13 @@ void apply_step(const OptimizerStep& step, std::size_t n, float* x, const float*
   if (n == 0) return;
   apply_kernel<<<blocks_for(n, kThreads), kThreads, 0, stream>>>(step, n, x, g, slot0, slot1);
   check_launch("apply_step");
+}
+
+void average_in(float gain, std::size_t n, const float* x, float* mean, float* variance,
+                CUstream_st* stream) {
+  if (n == 0) return;
+  average_kernel<<<blocks_for(n, kThreads), kThreads, 0, stream>>>(gain, n, x, mean, variance);
+  check_launch("average_in");
 }
 
 void move_factors(const FactorRow* rows, std::size_t count, std::size_t n, CUstream_st* stream) {

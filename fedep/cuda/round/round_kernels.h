@@ -9,6 +9,7 @@
 
 #include <cstddef>
 
+#include "fedep/optim/average_element.h"
 #include "fedep/optim/optimizer_step.h"
 
 struct CUstream_st;
@@ -53,6 +54,10 @@ void sum_on_grid(const DeltaRow* rows, std::size_t count, std::size_t n, double 
 // x and its slots follow g.
 void apply_step(const OptimizerStep& step, std::size_t n, float* x, const float* g, float* slot0,
                 float* slot1, CUstream_st* stream);
+
+// mean and, where it is not null, variance follow x (optim/average_element.h).
+void average_in(float gain, std::size_t n, const float* x, float* mean, float* variance,
+                CUstream_st* stream);
 
 // A client's own factor follows what was sent of its delta: g = unit × rounded(delta scale). With
 // `settle` other than 1 it keeps only that much of its step (and its slots all of theirs).

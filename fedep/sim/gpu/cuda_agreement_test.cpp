@@ -252,6 +252,11 @@ TEST_F(CudaLearningTest, EvaluationHasTheScoresOfTheCpu) {
       expect_equal(gpu.marginal(to_device(q), draws), cpu.marginal(q, draws));
       expect_equal(gpu.at(to_device(theta), some), cpu.at(theta, some));
       expect_equal(gpu.marginal(to_device(q), of_some), cpu.marginal(q, of_some));
+      expect_equal(gpu.at(to_device(theta), some, 1.7), cpu.at(theta, some, 1.7));
+      expect_equal(gpu.marginal(to_device(q), draws, 0.6), cpu.marginal(q, draws, 0.6));
+      EXPECT_NEAR(gpu.losses_at(to_device(theta)).best(), cpu.losses_at(theta).best(), 1e-3);
+      EXPECT_NEAR(gpu.losses_marginal(to_device(q), draws).best(),
+                  cpu.losses_marginal(q, draws).best(), 1e-3);
     }
   }
 }

@@ -6,6 +6,8 @@
 #include "fedep/cuda/device/parallel_for.h"
 #include "fedep/cuda/round/fisher_kernels.h"
 #include "fedep/metric/exact_sum.h"
+#include "fedep/sim/scores.h"
+#include "fedep/sim/tempered.h"
 
 namespace fedep {
 namespace {
@@ -89,7 +91,8 @@ void CudaEvaluation::predict(const float* theta, bool first) {
 }
 
 // sim/scores' for labels, from what the GPU says about each example.
-Metrics CudaEvaluation::scores(int draws, const Subsample& which) {
+Metrics CudaEvaluation::scores(int draws, const Subsample& which, double temperature) {
+  if (temperature != 1) return tempered_scores(draws, which, temperature);
   gpu::score_examples(size_, int(model_->outputs()), probabilities_.data(), double(draws),
                       labels_.data(), scores_.data(), device_stream());
   const std::vector<gpu::ExampleScore> examples = scores_.download();
@@ -115,12 +118,60 @@ Metrics CudaEvaluation::scores(int draws, const Subsample& which) {
           {"brier", brier.value() / n}};
 }
 
-Metrics CudaEvaluation::at(const DeviceVector& theta, const Subsample& which) {
-  predict(theta.data(), true);
-  return scores(1, which);
+std::vector<double> CudaEvaluation::probabilities(int draws) const {
+  std::vector<double> values = probabilities_.download();
+  for (double& value : values) value /= double(draws);
+  return values;
 }
 
-Metrics CudaEvaluation::marginal(const DeviceMessage& q, const MarginalDraws& draws) {
+std::vector<std::int32_t> CudaEvaluation::labels() const {
+  std::vector<std::int32_t> values = labels_.download();
+  values.resize(size_);
+  return values;
+}
+
+Metrics CudaEvaluation::tempered_scores(int draws, const Subsample& which, double temperature) {
+  std::vector<double> all = probabilities(draws);
+  const std::vector<std::int32_t> all_labels = labels();
+  const std::size_t outputs = model_->outputs();
+  temper(TargetKind::label, all, outputs, temperature);
+  Batch batch;
+  std::vector<double> chosen;
+  for (const std::size_t i : subsample(which, size_)) {
+    batch.labels.push_back(all_labels[i]);
+    chosen.insert(chosen.end(), all.begin() + std::ptrdiff_t(i * outputs),
+                  all.begin() + std::ptrdiff_t((i + 1) * outputs));
+  }
+  batch.size = batch.labels.size();
+  const auto scores = make_scores(TargetKind::label, outputs);
+  scores->add(chosen, {}, batch);
+  bins_ = scores->reliability();
+  return scores->metrics();
+}
+
+TemperatureLosses CudaEvaluation::losses(int draws) const {
+  TemperatureLosses losses;
+  losses.add_classes(probabilities(draws), model_->outputs(), labels());
+  return losses;
+}
+
+Metrics CudaEvaluation::at(const DeviceVector& theta, const Subsample& which, double temperature) {
+  predict(theta.data(), true);
+  return scores(1, which, temperature);
+}
+
+TemperatureLosses CudaEvaluation::losses_at(const DeviceVector& theta) {
+  predict(theta.data(), true);
+  return losses(1);
+}
+
+TemperatureLosses CudaEvaluation::losses_marginal(const DeviceMessage& q,
+                                                  const MarginalDraws& draws) {
+  predict_draws(q, draws);
+  return losses(draws.samples);
+}
+
+void CudaEvaluation::predict_draws(const DeviceMessage& q, const MarginalDraws& draws) {
   for (int draw = 0; draw < draws.samples; ++draw) {
     DeviceVector noise(q.size());
     gpu::fill_normals(stream_address({.seed = draws.seed,
@@ -131,27 +182,15 @@ Metrics CudaEvaluation::marginal(const DeviceMessage& q, const MarginalDraws& dr
     const DeviceVector theta = sample(q, noise);
     predict(theta.data(), draw == 0);
   }
-  Metrics metrics =
-      scores(draws.samples, {.seed = draws.seed, .round = draws.round, .examples = draws.examples});
-  for (auto& [name, value] : metrics) name += "_marginal";
-  return metrics;
 }
 
-Metrics CudaEvaluation::evaluate(const ServerState& state, const DeviceMessage& global,
-                                 const DeviceVector& point, bool last) {
-  const EvaluateSettings& settings = recipe_.evaluate;
-  const Subsample which{
-      .seed = recipe_.seed, .round = state.round, .examples = std::size_t(settings.examples)};
-  Metrics metrics = at(point, which);
-  reliability_ = {.point = bins_, .marginal = {}};
-  if (is_marginal_due(recipe_, state, last) && is_proper(global)) {
-    const Metrics drawn = marginal(global, {.seed = recipe_.seed,
-                                            .round = state.round,
-                                            .samples = settings.samples,
-                                            .examples = which.examples});
-    metrics.insert(metrics.end(), drawn.begin(), drawn.end());
-    reliability_.marginal = bins_;
-  }
+Metrics CudaEvaluation::marginal(const DeviceMessage& q, const MarginalDraws& draws,
+                                 double temperature) {
+  predict_draws(q, draws);
+  Metrics metrics =
+      scores(draws.samples, {.seed = draws.seed, .round = draws.round, .examples = draws.examples},
+             temperature);
+  for (auto& [name, value] : metrics) name += "_marginal";
   return metrics;
 }
 

@@ -2,7 +2,7 @@
 // q, and marginalised over the same draws from q.
 //
 //   CudaEvaluation evaluation(data, recipe, ProductPrecision::tf32);
-//   const Metrics metrics = evaluation.evaluate(state, global, point, last);
+//   const Metrics metrics = evaluation.at(mean);
 #pragma once
 
 #include <cstddef>
@@ -17,6 +17,7 @@
 #include "fedep/data/dataset.h"
 #include "fedep/metric/calibration.h"
 #include "fedep/metric/metrics.h"
+#include "fedep/metric/temperature.h"
 #include "fedep/round/server_state.h"
 #include "fedep/sim/evaluation.h"
 #include "fedep/sim/task.h"
@@ -28,21 +29,26 @@ class CudaEvaluation {
   // What is referred to must outlive this. Throws InputError for what runs on the CPU only.
   CudaEvaluation(const Dataset& data, const Recipe& recipe, ProductPrecision precision);
 
-  Metrics at(const DeviceVector& theta, const Subsample& which = {});
+  // As Evaluation's. After a temperature other than 1 the host makes the scores.
+  Metrics at(const DeviceVector& theta, const Subsample& which = {}, double temperature = 1);
   // `q` must be proper. Names end in _marginal.
-  Metrics marginal(const DeviceMessage& q, const MarginalDraws& draws);
-  // What a task's evaluate() gives after a round. `global` is q and `point` the point estimate of
-  // it; of `state` only the numbers are read.
-  Metrics evaluate(const ServerState& state, const DeviceMessage& global, const DeviceVector& point,
-                   bool last);
-  // Of the latest evaluate().
-  const Reliability& reliability() const { return reliability_; }
+  Metrics marginal(const DeviceMessage& q, const MarginalDraws& draws, double temperature = 1);
+  TemperatureLosses losses_at(const DeviceVector& theta);
+  TemperatureLosses losses_marginal(const DeviceMessage& q, const MarginalDraws& draws);
+  // The bins behind the ECE that the latest at() or marginal() gave.
+  const std::vector<ReliabilityBin>& reliability() const { return bins_; }
 
  private:
   void predict(const float* theta, bool first);
   void predict_chunk(std::size_t chunk, const float* features, const float* theta, bool first);
   // Of the examples chosen, though all were predicted: on a GPU that is sooner done than gathering.
-  Metrics scores(int draws, const Subsample& which);
+  Metrics scores(int draws, const Subsample& which, double temperature);
+  void predict_draws(const DeviceMessage& q, const MarginalDraws& draws);
+  // Predicted last, and whose labels these are.
+  std::vector<double> probabilities(int draws) const;
+  std::vector<std::int32_t> labels() const;
+  Metrics tempered_scores(int draws, const Subsample& which, double temperature);
+  TemperatureLosses losses(int draws) const;
   std::size_t chunks() const { return (size_ + chunk_ - 1) / chunk_; }
 
   const Dataset& data_;
@@ -57,7 +63,6 @@ class CudaEvaluation {
   DeviceArray<gpu::ExampleScore> scores_;
   std::unique_ptr<StepGraph> first_draw_, next_draw_;
   std::vector<ReliabilityBin> bins_;  // of the latest scores()
-  Reliability reliability_;
 };
 
 }  // namespace fedep

@@ -1,5 +1,7 @@
 #include "fedep/sim/gpu/cuda_place.h"
 
+#include <optional>
+
 #include <fmt/ranges.h>
 
 #include "fedep/cuda/device/device.h"
@@ -9,6 +11,8 @@
 #include "fedep/sim/gpu/cuda_cohort.h"
 #include "fedep/sim/gpu/cuda_evaluation.h"
 #include "fedep/sim/gpu/cuda_rounds.h"
+#include "fedep/sim/learning_task.h"
+#include "fedep/sim/score_state.h"
 
 namespace fedep {
 namespace {
@@ -19,8 +23,10 @@ class CudaPlace final : public Place {
             ProductPrecision precision)
       : sites_(home),
         inference_(make_cuda_inference(data, recipe, precision)),
+        recipe_(recipe),
         evaluation_(data, recipe, precision),
         rounds_(recipe.seed, task.population(), *inference_, &sites_) {
+    if (has_calibration_rows(data)) calibration_.emplace(*data.calibration(), recipe, precision);
     reset_peak_device_memory();
   }
 
@@ -32,9 +38,21 @@ class CudaPlace final : public Place {
 
   Metrics evaluate(const ServerState& state, bool last) override {
     const DeviceServerState& there = rounds_.on_gpu(state);
-    return evaluation_.evaluate(state, there.global, point_estimate(there), last);
+    const DeviceVector point = point_estimate(there);
+    const ServerAverageOf<DeviceVector>& average = there.average;
+    const StateViewOf<DeviceVector> view{
+        .numbers = state,
+        .global = there.global,
+        .point = point,
+        .average = average.rounds > 0 ? &average.mean : nullptr,
+        .average_rounds = average.rounds,
+        .around_average = [&] { return to_device(spread_around(to_host(average))); }};
+    scores_ =
+        score_state(evaluation_, calibration_ ? &*calibration_ : nullptr, recipe_, view, last);
+    return scores_.metrics;
   }
-  Reliability reliability() const override { return evaluation_.reliability(); }
+  Reliability reliability() const override { return scores_.reliability; }
+  Temperatures temperatures() const override { return scores_.temperatures; }
 
   double training_seconds() const override { return inference_->training_seconds(); }
   void wait() override { wait_for_device(); }
@@ -49,7 +67,10 @@ class CudaPlace final : public Place {
  private:
   DeviceSites sites_;
   std::unique_ptr<CudaInference> inference_;
+  Recipe recipe_;
   CudaEvaluation evaluation_;
+  std::optional<CudaEvaluation> calibration_;
+  StateScores scores_;  // of the latest evaluate()
   CudaRounds rounds_;
 };
 

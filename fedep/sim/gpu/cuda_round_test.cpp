@@ -124,6 +124,7 @@ struct Case {
   double tolerance = 0;
   bool far_off = true;
   std::optional<WeightRule> weight = {};
+  AverageSettings average = {AverageKind::exponential, 5};
   ScheduleSettings schedule = {};
 };
 
@@ -142,6 +143,7 @@ Phase phase_of(const Case& c) {
   phase.factor_optimizer = phase.server_optimizer;
   phase.cooldown = c.cooldown;
   phase.schedule = c.schedule;
+  phase.average = c.average;
   phase.clients_per_round = 5;
   phase.grid_bits = c.bits;
   return phase;
@@ -233,6 +235,7 @@ TEST_P(CudaRound, IsTheHostsRound) {
       EXPECT_EQ(device.optimizer.steps, host.optimizer.steps);
       if (c.tolerance == 0) {
         EXPECT_EQ(device, host);
+        EXPECT_EQ(device.average.rounds > 0, host.average.rounds > 0);
         EXPECT_EQ(to_host(point_estimate(rounds.on_gpu(device))), point_estimate(host));
       }
     }
@@ -270,8 +273,10 @@ INSTANTIATE_TEST_SUITE_P(
         Case{.algorithm = "fed_ep"},
         Case{.algorithm = "fed_ep", .cooldown = CooldownSettings{.after = 3, .rounds = 6}},
         Case{.algorithm = "fed_ep", .optimizer = "adagrad", .bits = 32},
+        Case{.algorithm = "fed_avg", .average = {AverageKind::tail, 7}},
         Case{.algorithm = "fed_ep",
              .family = Family::diagonal,
+             .average = {AverageKind::tail, 7},
              .schedule = {.server_rate = RoundSchedule{.kind = ScheduleKind::cosine},
                           .alpha = RoundSchedule{.to = 3}}},
         Case{.algorithm = "fed_ep", .family = Family::diagonal},

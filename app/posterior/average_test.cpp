@@ -1,0 +1,117 @@
+// What becomes of a server's average and of temperatures once a run has them: they are kept,
+// gone on from, scored, exported and predicted with.
+#include <filesystem>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "app/posterior/evaluate_command.h"
+#include "app/posterior/export_command.h"
+#include "app/posterior/predict_command.h"
+#include "app/posterior/saved_posterior.h"
+#include "app/test_run.h"
+#include "fedep/message/error.h"
+#include "fedep/store/safetensors.h"
+
+namespace fedep {
+namespace {
+
+namespace fs = std::filesystem;
+
+Recipe averaged(const char* phase, int rounds = 6) {
+  Recipe recipe = parse_recipe(ward_recipe(phase));
+  recipe.data.calibration_fraction = 0.2;
+  recipe.phases[0].rounds = rounds;
+  recipe.phases[0].average = AverageSettings{.rounds = 3};
+  recipe.evaluate.samples = 8;
+  return recipe;
+}
+
+class Averaged : public testing::TestWithParam<const char*> {
+ protected:
+  Averaged() {
+    folder_.write("wards.csv", ward_table());
+    run_recipe(averaged(GetParam()), {.out = run_, .data = folder_.path()});
+  }
+
+  TemporaryFolder folder_;
+  const fs::path run_ = folder_.path() / "run";
+  const RoundRecord last() const { return read_history(run_ / "log.jsonl").rounds.at(5); }
+};
+
+TEST_P(Averaged, ARunThatWasStoppedGoesOnToTheSameBits) {
+  const fs::path other = folder_.path() / "other";
+  run_recipe(averaged(GetParam(), 3), {.out = other, .data = folder_.path()});
+  run_recipe(averaged(GetParam()), {.out = other, .data = folder_.path(), .resume = true});
+  const SavedPosterior whole = read_posterior(run_), parts = read_posterior(other);
+  EXPECT_EQ(whole.state.average.rounds, 6);
+  EXPECT_GT(whole.state.temperatures.average, 0);
+  EXPECT_EQ(parts.state, whole.state);
+}
+
+TEST_P(Averaged, IsScoredOnDemandAsTheLogSays) {
+  const EvaluateReport report = evaluate_run(run_, folder_.path(), {.samples = 8, .average = true});
+  const Json metrics = evaluation_json(report)["metrics"];
+  EXPECT_DOUBLE_EQ(metrics["nll"], score_of(last(), "nll_average"));
+  EXPECT_DOUBLE_EQ(metrics["ece"], score_of(last(), "ece_average"));
+  EXPECT_DOUBLE_EQ(metrics["nll_calibrated"], score_of(last(), "nll_average_calibrated"));
+  EXPECT_DOUBLE_EQ(metrics["nll_marginal"], score_of(last(), "nll_average_marginal"));
+  EXPECT_DOUBLE_EQ(metrics["nll_calibrated_marginal"],
+                   score_of(last(), "nll_average_calibrated_marginal"));
+}
+
+TEST_P(Averaged, QIsScoredAfterItsOwnTemperature) {
+  const Json metrics =
+      evaluation_json(evaluate_run(run_, folder_.path(), {.samples = 8}))["metrics"];
+  EXPECT_DOUBLE_EQ(metrics["nll"], score_of(last(), "nll"));
+  EXPECT_DOUBLE_EQ(metrics["nll_calibrated"], score_of(last(), "nll_calibrated"));
+}
+
+TEST_P(Averaged, IsExportedWithItsTemperature) {
+  const fs::path out = folder_.path() / "exported";
+  export_safetensors(run_, out);
+  const SavedPosterior saved = read_posterior(run_);
+  const SafetensorsFile file = read_safetensors(out / "average.safetensors");
+  std::vector<float> values;
+  for (const TensorShape& tensor : saved.layout) {
+    const std::vector<float>& part = file.get<float>(tensor.name);
+    values.insert(values.end(), part.begin(), part.end());
+  }
+  EXPECT_EQ(HostVector<float>(values), saved.state.average.mean);
+  EXPECT_EQ(std::stod(file.metadata.at("temperature")), saved.state.temperatures.average);
+  EXPECT_TRUE(fs::exists(out / "average_spread.safetensors"));
+}
+
+TEST_P(Averaged, PredictionsAreAtTheTemperatureUnlessTheyAreNotToBe) {
+  const fs::path rows = folder_.write("new.csv", "age,sodium,unit\n30,140,ICU\n85,138,CCU\n");
+  const auto predict = [&](bool average, bool temperature) {
+    return predict_file(run_, rows, "", 0, {.average = average, .temperature = temperature});
+  };
+  const Temperatures kept = read_posterior(run_).state.temperatures;
+  for (const bool average : {false, true}) {
+    std::vector<double> expected = predict(average, false).values;
+    const double temperature = average ? kept.average : kept.point;
+    const std::vector<double> found = predict(average, true).values;
+    ASSERT_EQ(found.size(), 4u);
+    for (std::size_t i = 0; i < 4; i += 2) {
+      const double odds = std::log(expected[i + 1] / expected[i]) / temperature;
+      EXPECT_NEAR(found[i + 1], 1 / (1 + std::exp(-odds)), 1e-9);
+    }
+  }
+  EXPECT_NE(predict(true, false).values, predict(false, false).values);
+}
+
+INSTANTIATE_TEST_SUITE_P(Algorithms, Averaged, testing::Values(kFedAvg, kFedEp),
+                         [](const auto& given) {
+                           return given.param == kFedAvg ? "FedAvg" : "FedEp";
+                         });
+
+TEST(AveragedRun, WithoutOneNothingIsScoredOrPredictedWithIt) {
+  const TestRun run;
+  EXPECT_THAT([&] { evaluate_run(run.path(), run.folder().path(), {.average = true}); },
+              testing::ThrowsMessage<InputError>(testing::HasSubstr("must have kept an average")));
+}
+
+}  // namespace
+}  // namespace fedep
