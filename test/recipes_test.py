@@ -144,7 +144,7 @@ class EveryRecipe(unittest.TestCase):
             "model.name": "linear",
             "checkpoint.sites": "memory",
         }
-        for name, recipe in recipes(*ROWS, "femnist", "titles", "beyond"):
+        for name, recipe in recipes(*ROWS, "femnist", "titles", "beyond", "ahead"):
             changes = stand_in | {f"phase.{i}.rounds": "1" for i in range(len(recipe["phase"]))}
             with self.subTest(recipe=name), scratch_folder() as scratch:
                 overrides = [word for key, value in changes.items() for word in ("--set", f"{key}={value}")]
@@ -154,7 +154,7 @@ class EveryRecipe(unittest.TestCase):
                 self.assertNotRegex(done.stdout, r"nll (nan|inf)")
 
     def test_of_a_row_is_named_after_it(self):
-        for name, recipe in recipes(*ROWS, "femnist", "titles", "beyond"):
+        for name, recipe in recipes(*ROWS, "femnist", "titles", "beyond", "ahead"):
             table, _, row = name.partition("/")
             self.assertEqual((table, row.replace("/", "_")), (recipe["table"], recipe["row"]))
 
