@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -13,6 +12,7 @@
 #include "app/bench/bench_command.h"
 #include "app/command.h"
 #include "app/data/data_command.h"
+#include "app/failure.h"
 #include "app/list_command.h"
 #include "app/posterior/coefficients_command.h"
 #include "app/posterior/evaluate_command.h"
@@ -28,9 +28,6 @@
 #include "fedep/sim/process.h"
 
 namespace {
-
-constexpr int kFailed = 1;
-constexpr int kBadInput = 2;
 
 int fail(std::string_view what, int code) {
   fmt::print(stderr, "fedep: {}\n", what);
@@ -72,9 +69,8 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
     flush_results();
     return exit_code;
-  } catch (const std::invalid_argument& error) {
-    return fail(error.what(), kBadInput);
-  } catch (const std::exception& error) {
-    return fail(error.what(), kFailed);
+  } catch (...) {
+    const fedep::Failure failure = fedep::failure_of(std::current_exception());
+    return fail(failure.line, failure.exit_code);
   }
 }

@@ -46,7 +46,8 @@ class RunDirectories(CliTest):
         self.recipe.write_text(LABELLED + """
             [client]
             epochs = 5
-            optimizer = { name = "sgd", lr = 1e38 }
+            weight_decay = 1
+            optimizer = { name = "sgd", lr = 1e20 }
             [server]
             clients_per_round = 1
             [[phase]]

@@ -1,11 +1,12 @@
-// docs/recipe.md has a row for every key of fields.h, and none for a key that is not there.
+// docs/recipe.md has a row for every key of fields.h, and none for a key that is not there; it says
+// of every number what fields.h lets it be.
 #include <fstream>
 #include <map>
 #include <optional>
 #include <regex>
-#include <set>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -15,16 +16,21 @@
 namespace fedep {
 namespace {
 
-using Keys = std::set<std::string>;
+using Keys = std::map<std::string, std::string>;  // to a text
 
-// Every key with its tables in front, of optional sections too: phase.inference.alpha.
+// Every key with its tables in front, of optional sections too: phase.inference.alpha; with what
+// its number may be.
 class KeyCollector {
  public:
   explicit KeyCollector(std::string prefix = "") : prefix_(std::move(prefix)) {}
 
   template <class T, class... Rest>
-  void operator()(std::string_view name, T&, Rest&&...) {
-    keys_.insert(prefix_ + std::string(name));
+  void operator()(std::string_view name, T&, Rest&&... rest) {
+    std::string range;
+    if constexpr ((std::is_same_v<std::decay_t<Rest>, Rule> || ...)) {
+      range = (range_text(rest), ...);
+    }
+    keys_.emplace(prefix_ + std::string(name), range);
   }
   template <Section S>
   void operator()(std::string_view name, S& section) {
@@ -47,7 +53,7 @@ class KeyCollector {
   void enter(std::string_view name, S& section) {
     KeyCollector inside(prefix_ + std::string(name) + ".");
     list_fields(inside, section);
-    keys_.insert(prefix_ + std::string(name));
+    keys_.emplace(prefix_ + std::string(name), "");
     keys_.insert(inside.keys_.begin(), inside.keys_.end());
   }
 
@@ -78,7 +84,7 @@ std::vector<std::string> prefixes_of(const std::string& heading) {
   return section.empty() ? section : std::vector{section[0] + "."};
 }
 
-// | `key`, `other` | values, or `{ inside = …, … }` | default | meaning |
+// | `key`, `other` | values, or `{ inside = …, … }` | default | meaning |, to the row.
 Keys documented() {
   Keys keys;
   std::vector<std::string> prefixes;
@@ -87,16 +93,16 @@ Keys documented() {
   for (std::string line; std::getline(page, line);) {
     if (line.starts_with("## ")) {
       prefixes = prefixes_of(line);
-      for (const std::string& section : found(line, kSection)) keys.insert(section);
+      for (const std::string& section : found(line, kSection)) keys.emplace(section, line);
     }
     std::smatch cells;
     static const std::regex kRow(R"(^\| (`[^|]*`) \| ([^|]*) \|.*)");
     if (prefixes.empty() || !std::regex_match(line, cells, kRow)) continue;
     for (const std::string& prefix : prefixes) {
       for (const std::string& key : found(cells[1], "`([a-z_0-9]+)`")) {
-        keys.insert(prefix + key);
+        keys.emplace(prefix + key, line);
         for (const std::string& inside : found(cells[2], R"([{,] ([a-z_]+) = )")) {
-          keys.insert(prefix + key + "." + inside);
+          keys.emplace(prefix + key + "." + inside, line);
         }
       }
     }
@@ -109,13 +115,28 @@ TEST(DocumentedKeys, AreThoseThatThereAre) {
   Recipe recipe;
   list_fields(collector, recipe);
   const Keys there = collector.keys(), written = documented();
-  for (const std::string& key : written) {
+  for (const auto& [key, row] : written) {
     EXPECT_TRUE(there.contains(key)) << "docs/recipe.md has " << key << ", which is not a setting";
   }
-  for (const std::string& key : there) {
+  for (const auto& [key, range] : there) {
     EXPECT_TRUE(written.contains(key)) << "docs/recipe.md has no row for " << key;
   }
   EXPECT_GT(there.size(), 100u);
+}
+
+TEST(DocumentedKeys, SayWhatTheirNumbersMayBe) {
+  KeyCollector collector;
+  Recipe recipe;
+  list_fields(collector, recipe);
+  const Keys written = documented();
+  std::size_t with_a_range = 0;
+  for (const auto& [key, range] : collector.keys()) {
+    if (range.empty() || !written.contains(key)) continue;
+    ++with_a_range;
+    EXPECT_NE(written.at(key).find(range), std::string::npos)
+        << "docs/recipe.md does not say that " << key << " is " << range;
+  }
+  EXPECT_GT(with_a_range, 60u);
 }
 
 }  // namespace

@@ -22,13 +22,13 @@ namespace fedep {
 template <class Fields>
 void list_fields(Fields& f, OptimizerSettings& s) {
   f("name", s.name);
-  f("lr", s.lr, positive());
+  f("lr", s.lr, positive_square());
   f("momentum", s.momentum, fraction_below_one());
   f("beta1", s.beta1, fraction_below_one());
   f("beta2", s.beta2, fraction_below_one());
-  f("epsilon", s.epsilon, at_least(0));
+  f("epsilon", s.epsilon, not_negative());
   f("epsilon_inside_root", s.epsilon_inside_root);
-  f("initial_accumulator", s.initial_accumulator, at_least(0));
+  f("initial_accumulator", s.initial_accumulator, not_negative_square());
 }
 
 template <class Fields>
@@ -40,8 +40,8 @@ void list_fields(Fields& f, DataSettings& s) {
   f("clients", s.clients, at_least(1));
   f("dimension", s.dimension, at_least(1));
   f("examples", s.examples, at_least(1));
-  f("alpha", s.alpha, at_least(0));
-  f("beta", s.beta, at_least(0));
+  f("alpha", s.alpha, between(0, 1e5));
+  f("beta", s.beta, between(0, 1e5));
   f("concentration", s.concentration, positive());
   f("min_examples", s.min_examples, at_least(0));
   f("max_examples", s.max_examples, at_least(0));
@@ -64,9 +64,8 @@ template <class Fields>
 void list_fields(Fields& f, ModelSettings& s) {
   f("name", s.name);
   f("norm", s.norm);
-  f("initial_scale", s.initial_scale, at_least(0));
-  // Its square and the square's inverse are floats.
-  f("noise", s.noise, Rule{.low = 1e-12, .high = 1e12});
+  f("initial_scale", s.initial_scale, between(0, 1e5));
+  f("noise", s.noise, positive());
   f("path", s.path);
 }
 
@@ -75,15 +74,15 @@ void list_fields(Fields& f, ClientSettings& s) {
   f("epochs", s.epochs, at_least(1));
   f("batch", s.batch, at_least(1));
   f("remainder", s.remainder);
-  f("weight_decay", s.weight_decay, at_least(0));
+  f("weight_decay", s.weight_decay, not_negative_square());
   f("loss_times_batch", s.loss_times_batch);
   f("optimizer", s.optimizer);
 }
 
 template <class Fields>
 void list_fields(Fields& f, PriorSettings& s) {
-  f("mean", s.mean);
-  f("precision", s.precision, positive());
+  f("mean", s.mean, between(-kLargest, kLargest));
+  f("precision", s.precision, positive_square());
 }
 
 template <class Fields>
@@ -100,18 +99,18 @@ void list_fields(Fields& f, ServerSettings& s) {
 template <class Fields>
 void list_fields(Fields& f, InferenceSettings& s) {
   f("name", s.name);
-  f("alpha", s.alpha, positive());
+  f("alpha", s.alpha, positive_square());
   f("scale", s.scale, positive());
-  f("initial_scale", s.initial_scale, at_least(0));
+  f("initial_scale", s.initial_scale, not_negative_square());
   f("shrinkage", s.shrinkage, fraction());
   f("epochs", s.epochs, at_least(1));
   f("samples", s.samples, at_least(1));
   f("decay", s.decay, fraction_below_one());
-  f("clip_std", s.clip_std, at_least(0));
+  f("clip_std", s.clip_std, not_negative());
   f("rescale", s.rescale);
   f("average_within_epoch", s.average_within_epoch);
   f("langevin", s.langevin);
-  f("rho", s.rho, at_least(0));
+  f("rho", s.rho, not_negative());
   f("mixin_epochs", s.mixin_epochs, at_least(0));
   f("label_sampler", s.label_sampler);
 }
@@ -136,8 +135,8 @@ void list_fields(Fields& f, RoundSchedule& s) {
   f("kind", s.kind);
   f("after", s.after, at_least(0));
   f("rounds", s.rounds, at_least(0));
-  f("from", s.from, at_least(0));
-  f("to", s.to, at_least(0));
+  f("from", s.from, not_negative());
+  f("to", s.to, not_negative());
   f("steps", s.steps, at_least(1));
 }
 
@@ -163,9 +162,9 @@ void list_fields(Fields& f, PhaseSettings& s) {
   f("cavity", s.cavity);
   f("share", s.share);
   f("weight", s.weight);
-  f("clip", s.clip, at_least(0));
+  f("clip", s.clip, not_negative_square());
   f("guard", s.guard.mode);
-  f("guard_floor", s.guard.floor, positive());
+  f("guard_floor", s.guard.floor, positive_square());
   f("factors", s.factors);
   f("optimizer_state", s.optimizer_state);
   f("optimizer", s.optimizer, OptimizerSettings{});

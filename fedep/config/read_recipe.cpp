@@ -71,7 +71,8 @@ class Reader {
     const toml::node* node = find(name, rule);
     if (!node) return;
     if (!node->is_number()) refuse(*node, name, "a number");
-    value = node->value<double>().value();
+    // An integer that no double is equal to is the nearest double.
+    value = node->is_integer() ? double(**node->as_integer()) : **node->as_floating_point();
     if (const auto expected = broken(rule, value)) refuse(*node, name, *expected);
   }
 

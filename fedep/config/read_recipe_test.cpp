@@ -213,9 +213,9 @@ TEST(ReadRecipe, RefusesWhatIsOutOfRange) {
   EXPECT_EQ(refusal(with("[server]\ndamping = 0")),
             "recipe.toml:2: server.damping must be positive, but is 0");
   EXPECT_EQ(refusal(with("[model]\nnoise = 0")),
-            "recipe.toml:2: model.noise must be in [1e-12, 1000000000000], but is 0");
+            "recipe.toml:2: model.noise must be positive, but is 0");
   EXPECT_EQ(refusal(with("[model]\nnoise = -2.5")),
-            "recipe.toml:2: model.noise must be in [1e-12, 1000000000000], but is -2.5");
+            "recipe.toml:2: model.noise must be positive, but is -2.5");
   EXPECT_NE(refusal(with("[model]\nnoise = 1e-200")).find("noise must be in"), std::string::npos);
   EXPECT_NE(refusal(with("[model]\nnoise = 1e300")).find("noise must be in"), std::string::npos);
   EXPECT_EQ(refusal(with("[model]\nnoise = inf")),

@@ -19,16 +19,24 @@ namespace fedep {
 struct Rule {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
-  bool low_allowed = true;
   bool high_allowed = true;
   std::vector<int> only = {};                 // one of these, where there are any
   void (*known)(std::string_view) = nullptr;  // throws for a name its registry does not have
   bool needed = false;                        // no default: a recipe without it is refused
 };
 
-inline Rule at_least(double low) { return {.low = low}; }
-inline Rule positive() { return {.low = 0, .low_allowed = false}; }
-inline Rule fraction() { return {.low = 0, .high = 1}; }
+// Most numbers become floats, and so do their products with a weight, a number of examples or one
+// another. Within these bounds none of that leaves float's range of 1e-38 to 3e38: a precision and
+// a rate are squares of what a weight and a noise may be.
+inline constexpr double kLargest = 1e12, kLargestSquare = 1e24;
+
+inline Rule at_least(int low) { return {.low = double(low)}; }
+inline Rule between(double low, double high) { return {.low = low, .high = high}; }
+inline Rule positive() { return between(1e-12, kLargest); }
+inline Rule positive_square() { return between(1e-24, kLargestSquare); }
+inline Rule not_negative() { return between(0, kLargest); }
+inline Rule not_negative_square() { return between(0, kLargestSquare); }
+inline Rule fraction() { return between(0, 1); }
 inline Rule fraction_below_one() { return {.low = 0, .high = 1, .high_allowed = false}; }
 inline Rule one_of(int a, int b) { return {.only = {a, b}}; }
 inline Rule known_algorithm() {
@@ -37,6 +45,21 @@ inline Rule known_algorithm() {
 inline Rule needed(Rule rule = {}) {
   rule.needed = true;
   return rule;
+}
+
+// "≥ 1", "[0, 1)", as docs/recipe.md has it; nothing for a rule without bounds.
+inline std::string range_text(const Rule& rule) {
+  if (std::isfinite(rule.high)) {
+    const auto bound = [](double value) {
+      std::string text = fmt::format("{}", value);
+      if (std::fabs(value) >= 1e6) text = fmt::format("{:.0e}", value);
+      std::erase(text, '+');
+      return text;
+    };
+    return fmt::format("[{}, {}{}", bound(rule.low), bound(rule.high),
+                       rule.high_allowed ? "]" : ")");
+  }
+  return std::isfinite(rule.low) ? fmt::format("≥ {}", rule.low) : "";
 }
 
 // What a number should have been, or nothing if it is right: "at least 1", "in [0, 1)", "64 or 32".
@@ -50,13 +73,14 @@ inline std::optional<std::string> broken(const Rule& rule, double value) {
     return expected;
   }
   if (!std::isfinite(value)) return "finite";
-  const bool above = rule.low_allowed ? value >= rule.low : value > rule.low;
-  const bool below = rule.high_allowed ? value <= rule.high : value < rule.high;
+  const bool above = value >= rule.low;
+  // What must stay below its bound does so as a float too.
+  const bool below = rule.high_allowed ? value <= rule.high : float(value) < float(rule.high);
   if (above && below) return std::nullopt;
-  if (std::isfinite(rule.high)) {
-    return fmt::format("in [{}, {}{}", rule.low, rule.high, rule.high_allowed ? "]" : ")");
-  }
-  return rule.low_allowed ? fmt::format("at least {}", rule.low) : "positive";
+  if (!above && rule.low == 0 && rule.high > 1) return "at least 0";
+  if (value <= 0 && rule.low > 0 && rule.low < 1) return "positive";
+  if (std::isfinite(rule.high)) return "in " + range_text(rule);
+  return fmt::format("at least {}", rule.low);
 }
 
 template <class E>
