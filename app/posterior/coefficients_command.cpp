@@ -87,7 +87,7 @@ CoefficientTable read_coefficients(const std::filesystem::path& run_or_checkpoin
                        .algorithm = saved.algorithm,
                        .round = state.round,
                        .likelihood = model->likelihood(),
-                       .scaled = recipe.data.scale,
+                       .scaled = recipe.data.scale != ColumnScaling::none,
                        .notes = notes_of(saved)};
   const TableFeatures* const table = kept != nullptr ? kept.get() : info.table.get();
   const ConstantColumns constant = table != nullptr ? constant_columns(*table) : ConstantColumns{};

@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include "app/reproduce/table_metrics.h"
@@ -20,6 +21,7 @@
 #include "app/version.h"
 #include "fedep/config/write_recipe.h"
 #include "fedep/data/fingerprint.h"
+#include "fedep/data/table/table_features.h"
 #include "fedep/message/check.h"
 #include "fedep/optim/optimizer.h"
 #include "fedep/store/burn_in.h"
@@ -38,6 +40,20 @@ std::uint64_t fingerprint_of(const Task& task) {
   return task.data() != nullptr ? fingerprint(*task.data()) : 0;
 }
 
+// What is worth knowing of the place and, where values of a table were suspected, of the data.
+std::string remark_of(const Recipe& recipe, const Task& task, const RunRecipeOptions& options) {
+  std::vector<std::string> remarks;
+  if (std::string remark = place_of(options).remark(recipe); !remark.empty()) {
+    remarks.push_back(std::move(remark));
+  }
+  const Dataset* const data = task.data();
+  if (data != nullptr && data->info().table) {
+    const std::vector<std::string>& suspected = data->info().table->suspected;
+    remarks.insert(remarks.end(), suspected.begin(), suspected.end());
+  }
+  return fmt::format("{}", fmt::join(remarks, "; "));
+}
+
 RunHeader header_of(const Recipe& recipe, const Task& task, std::uint64_t data,
                     const RunRecipeOptions& options) {
   return {.recipe = to_toml(recipe),
@@ -47,7 +63,7 @@ RunHeader header_of(const Recipe& recipe, const Task& task, std::uint64_t data,
           .version = version_text(),
           .machine = machine_text(),
           .device = device_text(options),
-          .remark = place_of(options).remark(recipe)};
+          .remark = remark_of(recipe, task, options)};
 }
 
 // A run whose log was begun before logs said it is not held to anything.
@@ -161,7 +177,7 @@ RecipeRun run_recipe(const Recipe& recipe, const RunRecipeOptions& options) {
   write_features(run.directory, *task);
   const std::unique_ptr<SiteStore> home = make_home(recipe, run.directory, where);
   const std::unique_ptr<Place> place = where.make(recipe, *task, *home, place_options(options));
-  tell(header.remark);
+  tell(where.remark(recipe));
 
   const bool is_new = run.directory.checkpoints().empty();
   const std::optional<SharedBurnIn> burn_in = find_burn_in(recipe, data, options, task->layout());

@@ -119,6 +119,9 @@ std::vector<std::string> warnings_of(const Recipe& recipe, const std::vector<Pha
           "are not read: {}",
           names));
     }
+    if (info.table) {
+      lines.insert(lines.end(), info.table->suspected.begin(), info.table->suspected.end());
+    }
     if (data->test_size() == 0) {
       lines.emplace_back("no examples are held out (data.test_fraction), so there are no scores");
     }

@@ -53,6 +53,12 @@ class Checker {
   void operator()(std::string_view name, const std::optional<E>& value) const {
     if (value) (*this)(name, *value);
   }
+  void operator()(std::string_view name, ColumnScaling scaling) const {
+    if (scaling != ColumnScaling::none && scaling != ColumnScaling::pooled &&
+        scaling != ColumnScaling::robust) {
+      refuse(name, "true, false or robust", fmt::to_string(static_cast<int>(scaling)));
+    }
+  }
   void operator()(std::string_view name, const DampingSettings& damping, const Rule& rule) const {
     if (damping.rule == DampingRule::constant) return (*this)(name, damping.constant, rule);
     (*this)(name, damping.rule);

@@ -131,6 +131,16 @@ class Reader {
     damping.rule = word<DampingRule>(*node, name, choices);
   }
 
+  void operator()(std::string_view name, ColumnScaling& scaling) const {
+    const toml::node* node = find(name);
+    if (!node) return;
+    if (node->is_boolean()) {
+      scaling = **node->as_boolean() ? ColumnScaling::pooled : ColumnScaling::none;
+    } else {
+      scaling = word<ColumnScaling>(*node, name, {"true", "false", "robust"});
+    }
+  }
+
   void operator()(std::string_view name, std::optional<PriorSettings>& prior) const {
     const toml::node* node = find(name);
     if (!node) return;

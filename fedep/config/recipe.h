@@ -26,6 +26,13 @@ enum class LabelKind {
   number,
 };
 
+// How the columns of a table that clients share come to one scale.
+enum class ColumnScaling {
+  none,    // false: they stay as they are
+  pooled,  // true: mean 0 and deviation 1 over all clients; refused where few rows decide them
+  robust,  // the same without the values, and the clients' columns, that do not fit the others
+};
+
 struct DataSettings {
   std::string name = {};
   std::string path = {};              // under --data DIR or $FEDEP_DATA
@@ -54,7 +61,7 @@ struct DataSettings {
   std::vector<std::string> categories = {};  // those of them whose values are names, not numbers
   std::vector<std::string> missing = {};  // values that stand for a missing one; none: empty, ?, NA
   std::string test_column = {};           // train or test; none: test_fraction is drawn
-  bool scale = true;                      // columns to mean 0 and deviation 1 over all clients
+  ColumnScaling scale = ColumnScaling::pooled;
 
   bool operator==(const DataSettings&) const = default;
 };

@@ -93,6 +93,10 @@ inline constexpr auto words_of(LabelKind) {
   return std::array{Word{"yes_no", LabelKind::yes_no}, Word{"classes", LabelKind::classes},
                     Word{"number", LabelKind::number}};
 }
+// `pooled` and `none` have no words: they are true and false.
+inline constexpr auto words_of(ColumnScaling) {
+  return std::array{Word{"robust", ColumnScaling::robust}};
+}
 inline constexpr auto words_of(NormKind) {
   return std::array{Word{"per_position", NormKind::per_position},
                     Word{"group_norm", NormKind::group_norm}};

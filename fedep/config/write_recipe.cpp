@@ -83,6 +83,10 @@ class Writer {
     if (value) (*this)(name, *value);
   }
 
+  void operator()(std::string_view name, ColumnScaling scaling) {
+    const auto word = word_for(scaling);
+    line(name, word ? toml_value(*word) : scaling == ColumnScaling::pooled ? "true" : "false");
+  }
   void operator()(std::string_view name, const DampingSettings& damping, const Rule&) {
     const auto word = word_for(damping.rule);
     line(name, word ? toml_value(*word) : toml_value(damping.constant));

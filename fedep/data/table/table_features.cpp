@@ -24,12 +24,15 @@ constexpr const char* kTargets[] = {"label", "binary", "tags", "real"};  // as i
 Json json_of(const ColumnScale& scale) {
   Json json{{"mean", scale.mean}, {"deviation", scale.deviation}};
   if (!scale.varies) json["varies"] = false;
+  if (std::isfinite(scale.low)) json["low"] = scale.low;
+  if (std::isfinite(scale.high)) json["high"] = scale.high;
   return json;
 }
 
 ColumnScale scale_of(const Json& json) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   return {json.at("mean").get<double>(), json.at("deviation").get<double>(),
-          json.value("varies", true)};
+          json.value("varies", true), json.value("low", -kInfinity), json.value("high", kInfinity)};
 }
 
 Json json_of(const CategoryScale& category) {
@@ -67,6 +70,7 @@ TableFeatures features_of(const Json& json) {
   }
   out.output_names = json.at("output_names");
   out.far = json.at("far");
+  out.suspected = json.value("suspected", out.suspected);
   return out;
 }
 
@@ -99,23 +103,24 @@ std::string to_json(const TableFeatures& features) {
   for (std::size_t i = 0; i < spec.categories.size(); ++i) {
     categories[spec.categories[i]] = json_of(features.scale.categories.at(i));
   }
-  const Json json{{"format", kFormat},
-                  {"version", 1},
-                  {"data", features.data},
-                  {"target", kTargets[std::size_t(spec.target)]},
-                  {"output_names", features.output_names},
-                  {"client_column", spec.client_column},
-                  {"label_column", spec.label_column},
-                  {"positive", spec.positive},
-                  {"negative", spec.negative},
-                  {"group_column", spec.group_column},
-                  {"test_column", spec.test_column},
-                  {"intercept", spec.intercept},
-                  {"missing", spec.missing},
-                  {"missing_in", spec.missing_in},
-                  {"numbers", std::move(numbers)},
-                  {"categories", std::move(categories)},
-                  {"far", features.far}};
+  Json json{{"format", kFormat},
+            {"version", 1},
+            {"data", features.data},
+            {"target", kTargets[std::size_t(spec.target)]},
+            {"output_names", features.output_names},
+            {"client_column", spec.client_column},
+            {"label_column", spec.label_column},
+            {"positive", spec.positive},
+            {"negative", spec.negative},
+            {"group_column", spec.group_column},
+            {"test_column", spec.test_column},
+            {"intercept", spec.intercept},
+            {"missing", spec.missing},
+            {"missing_in", spec.missing_in},
+            {"numbers", std::move(numbers)},
+            {"categories", std::move(categories)},
+            {"far", features.far}};
+  if (!features.suspected.empty()) json["suspected"] = features.suspected;
   return json.dump(1) + "\n";
 }
 
@@ -132,9 +137,12 @@ TableFeatures parse_table_features(std::string_view text, const std::string& sou
 bool prepare_alike(const TableFeatures& a, const TableFeatures& b) {
   const auto by_column = [](const ColumnScale& x, const ColumnScale& y) {
     constexpr double kRounding = 1e-9;
-    return x.varies == y.varies &&
-           std::fabs(x.mean - y.mean) <= kRounding * (std::fabs(x.mean) + x.deviation) &&
-           std::fabs(x.deviation - y.deviation) <= kRounding * x.deviation;
+    const auto near = [&](double one, double other) {
+      return one == other ||
+             std::fabs(one - other) <= kRounding * (std::fabs(x.mean) + x.deviation);
+    };
+    return x.varies == y.varies && near(x.mean, y.mean) && near(x.low, y.low) &&
+           near(x.high, y.high) && std::fabs(x.deviation - y.deviation) <= kRounding * x.deviation;
   };
   const auto by_value = [&](const auto& x, const auto& y) {
     return x.first == y.first && by_column(x.second, y.second);
@@ -246,6 +254,7 @@ std::vector<std::size_t> rows_off_constants(const DelimitedTable& table,
   const FeatureParser parser(table, features.spec);
   const auto is_off = [](double value, const ColumnScale& column) {
     constexpr double kRounding = 1e-9;  // of a mean of equal numbers
+    if (value < column.low || value > column.high) return true;
     return !column.varies && std::fabs(value - column.mean) > kRounding * std::fabs(column.mean);
   };
   std::vector<std::size_t> rows;

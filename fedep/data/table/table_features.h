@@ -29,6 +29,7 @@ struct TableFeatures {
   TableScale scale = {};
   std::vector<std::string> output_names = {};  // classes, if spec.target is label
   double far = 0;                              // distance that 95 % of the held-out rows stay below
+  std::vector<std::string> suspected = {};     // values that did not fit the others', a line each
 
   bool operator==(const TableFeatures&) const = default;
 };
@@ -59,7 +60,8 @@ struct ConstantColumns {
   std::vector<std::size_t> features = {};  // of the number columns, ascending
 };
 ConstantColumns constant_columns(const TableFeatures& features);
-// Which rows, from 0, have another number in such a column. Predictions do not read it.
+// Which rows, from 0, have another number in such a column, or one beyond what its scale allows.
+// Predictions do not read it.
 std::vector<std::size_t> rows_off_constants(const DelimitedTable& table,
                                             const TableFeatures& features);
 

@@ -110,8 +110,8 @@ void encode(const TableRow& row, const TableScale& scale, std::vector<float>& ou
   check_same_size("encode", "numbers", scale.numbers.size(), row.numbers.size());
   check_same_size("encode", "categories", scale.categories.size(), row.categories.size());
   for (std::size_t j = 0; j < row.numbers.size(); ++j) {
-    const bool missing = std::isnan(row.numbers[j]);
-    out.push_back(missing ? 0.f : scaled(row.numbers[j], scale.numbers[j]));
+    const bool known = scale.numbers[j].allows(row.numbers[j]);
+    out.push_back(known ? scaled(row.numbers[j], scale.numbers[j]) : 0.f);
   }
   for (std::size_t j = 0; j < row.categories.size(); ++j) {
     const CategoryScale& category = scale.categories[j];

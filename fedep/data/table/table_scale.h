@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <map>
 #include <span>
 #include <string>
@@ -50,6 +51,11 @@ struct ColumnScale {
   double mean = 0;
   double deviation = 1;  // 1 for a column that does not vary,
   bool varies = true;    // which is 0 in every row, also in rows that come later with another value
+  // What lies beyond is taken as missing.
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+
+  bool allows(double value) const { return value >= low && value <= high; }  // false for NaN
 
   bool operator==(const ColumnScale&) const = default;
 };

@@ -14,6 +14,7 @@
 #include "fedep/data/table/table_features.h"
 #include "fedep/data/table/table_record.h"
 #include "fedep/data/table/table_scale.h"
+#include "fedep/data/table/table_screen.h"
 #include "fedep/message/error.h"
 #include "fedep/message/nearest.h"
 
@@ -112,6 +113,30 @@ void leave_unscaled(TableScale& scale) {
   }
 }
 
+// Fills in the scale, and what was suspected on the way. Where columns are taken as missing they
+// are in `clients` from then on.
+void agree_on_scale(std::vector<ClientTable>& clients, const std::string& source,
+                    ColumnScaling scaling, TableFeatures& features) {
+  if (scaling == ColumnScaling::none) {
+    std::vector<ClientReport> reports;
+    for (const ClientTable& client : clients) reports.push_back(report(client.training_rows()));
+    features.scale = pooled_scale(reports);
+    return leave_unscaled(features.scale);
+  }
+  std::vector<std::string> ids;
+  for (const ClientTable& client : clients) ids.push_back(client.id);
+  const ScreenedScale screened =
+      screened_scale(ids, features.spec.numbers,
+                     [&](std::size_t client) { return clients[client].training_rows(); });
+  const bool robust = scaling == ColumnScaling::robust;
+  if (!robust) check_harmless(screened, source);
+  features.scale = robust ? robust_scale(screened) : pooled_scale(screened.reports);
+  features.suspected = told(screened.suspicions, robust);
+  for (std::size_t c = 0; robust && c < clients.size(); ++c) {
+    for (TableRecord& record : clients[c].records) forget(screened, c, record.features);
+  }
+}
+
 // The distance that 95 % of these rows stay below.
 double far_from(const Batch& rows) {
   std::vector<double> distances;
@@ -190,13 +215,9 @@ std::unique_ptr<Dataset> tabular_dataset(const DelimitedTable& table, const Tabl
   if (settings.min_examples > 0) {
     check_clients_left(table.source, clients.tables.size(), settings);
   }
-  std::vector<ClientReport> reports;
-  for (ClientTable& client : clients.tables) {
-    hold_out(client, spec, settings);
-    reports.push_back(report(client.training_rows()));
-  }
-  TableFeatures features{.data = settings.name, .spec = spec, .scale = pooled_scale(reports)};
-  if (!settings.scale) leave_unscaled(features.scale);
+  for (ClientTable& client : clients.tables) hold_out(client, spec, settings);
+  TableFeatures features{.data = settings.name, .spec = spec};
+  agree_on_scale(clients.tables, table.source, settings.scale, features);
   if (spec.target == TargetKind::binary) check_negative_labels(table, spec, clients.tables);
   if (spec.target != TargetKind::real && !clients.tables.empty()) {
     const std::vector<std::string> names = classes(table, spec, clients.tables);

@@ -26,7 +26,7 @@ DataSettings read_back(LabelKind label) {
   settings.label_column = "label";
   settings.label = label;
   settings.test_column = "part";
-  settings.scale = false;
+  settings.scale = ColumnScaling::none;
   return settings;
 }
 
@@ -124,7 +124,7 @@ TEST(Scale, IsLeftAsItIsWhereTheRecipeSaysSo) {
   Batch batch;
   data->train_batch(0, std::vector<std::uint32_t>{0, 1}, nullptr, batch);
   EXPECT_EQ(batch.dense, (std::vector<float>{10, 0, 0, 1}));  // x, unit=CCU vs ICU
-  settings.scale = true;
+  settings.scale = ColumnScaling::pooled;
   open_tabular(settings, 1, folder.path())
       ->train_batch(0, std::vector<std::uint32_t>{0}, nullptr, batch);
   EXPECT_FLOAT_EQ(batch.dense[0], -1);  // (10 - 25) / 15

@@ -1,0 +1,468 @@
+#include "fedep/data/table/column_screen.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include <fmt/format.h>
+
+namespace fedep {
+namespace {
+
+// Distances, in deviations on the unskewed scale, beyond which a value and a client's bulk are not
+// of the others' kind. What they miss and what they take for false: docs/safety.md.
+constexpr double kFarValue = 9, kFarBulk = 6;
+constexpr double kTenPercent = 1.2816;  // deviations from a Gaussian's median to its 10 % quantile
+constexpr double kMostSkew = 2;
+constexpr std::array<double, 5> kMasses = {0.175, 0.2, 0.25, 0.2, 0.175};  // of kSummaryParts
+// Clients so small need not be left out of what they are compared with, nor be judged as a whole.
+constexpr double kSmallPart = 0.01;
+
+double middle_of(const ColumnSummary& client) { return client.spread_out()[2]; }
+double width_of(const ColumnSummary& client) {
+  const auto q = client.spread_out();
+  return q[4] - q[0];
+}
+
+struct Weighted {
+  double value = 0, weight = 0;
+  std::size_t client = 0;
+};
+
+// Of points in ascending order.
+double weighted_quantile(std::span<const Weighted> points, double part) {
+  double all = 0;
+  for (const Weighted& point : points) all += point.weight;
+  double before = 0, last_place = 0, last_value = points.empty() ? 0 : points.front().value;
+  for (const Weighted& point : points) {
+    const double place = before + point.weight / 2;
+    if (place >= part * all) {
+      if (place <= last_place) return point.value;
+      const double share = (part * all - last_place) / (place - last_place);
+      return last_value + std::clamp(share, 0.0, 1.0) * (point.value - last_value);
+    }
+    last_place = place;
+    last_value = point.value;
+    before += point.weight;
+  }
+  return last_value;
+}
+
+std::vector<Weighted> ascending(std::vector<Weighted> points) {
+  std::sort(points.begin(), points.end(),
+            [](const Weighted& a, const Weighted& b) { return a.value < b.value; });
+  return points;
+}
+
+// What a value is compared with.
+struct Yardstick {
+  double centre = 0;
+  double below = 0, above = 0;  // deviations on either side; 0: most values are the centre
+  double skew = 0;              // Tukey's g: positive where the upper tail is the longer one
+  double slack = 0;             // of g: what is not known of the tails
+  double heavy = 1;             // how much farther clients' extremes are than a Gaussian's
+
+  bool is_flat() const { return below == 0 && above == 0; }
+
+  double tail(bool up) const {
+    return std::min(kMostSkew, std::max(0.0, up ? skew : -skew) + slack);
+  }
+  // In deviations, on the scale without skew.
+  double distance(double value) const {
+    const bool up = value > centre;
+    const double g = tail(up), far = std::fabs(value - centre) / (up ? above : below);
+    return g > 0 ? std::log1p(g * far) / g : far;
+  }
+  double fence(bool up) const {
+    constexpr double kMostHeavy = 2.5;
+    // Extremes 1.5 times as far as a Gaussian's are those of Student's t with 3 degrees of freedom,
+    // of which one of thousands is 5 times as far as the rest: the fourth power leaves room for it.
+    const double deviations = kFarValue * std::pow(std::clamp(heavy, 1.0, kMostHeavy), 4);
+    const double g = tail(up);
+    const double far = g > 0 ? std::expm1(g * deviations) / g : deviations;
+    return centre + (up ? far * above : -far * below);
+  }
+};
+
+Yardstick yardstick(double ten, double fifty, double ninety, double rows) {
+  constexpr double kLeastSide = 0.25;  // of the mean of both
+  Yardstick out{.centre = fifty,
+                .below = (fifty - ten) / kTenPercent,
+                .above = (ninety - fifty) / kTenPercent,
+                .skew = 0,
+                .slack = 1.5 / std::sqrt(std::max(rows, 1.0))};
+  if (out.is_flat()) return out;
+  const double least = kLeastSide * (out.below + out.above) / 2;
+  out.below = std::max(out.below, least);
+  out.above = std::max(out.above, least);
+  out.skew = std::clamp(std::log(out.above / out.below) / kTenPercent, -kMostSkew, kMostSkew);
+  // A deviation of the unskewed scale, at the median: 90 % is above·kTenPercent away on this one.
+  const double g = std::fabs(out.skew);
+  if (g > 1e-6) {
+    double& longer = out.skew > 0 ? out.above : out.below;
+    longer *= g * kTenPercent / std::expm1(g * kTenPercent);
+  }
+  return out;
+}
+
+// The median of the largest magnitude of n Gaussian numbers (Abramowitz and Stegun, 26.2.22).
+double gaussian_extreme(double n) {
+  const double t = std::sqrt(-2 * std::log((1 - std::pow(0.5, 1 / n)) / 2));
+  return t - (2.30753 + 0.27061 * t) / (1 + 0.99229 * t + 0.04481 * t * t);
+}
+
+// The clients that are still in, and what they have in common.
+class Crowd {
+ public:
+  Crowd(std::span<const ColumnSummary> clients, const std::vector<bool>& in)
+      : clients_(clients), in_(in) {
+    std::vector<Weighted> points;
+    for (std::size_t c = 0; c < clients.size(); ++c) {
+      if (!in[c] || clients[c].count == 0) continue;
+      rows_ += clients[c].count;
+      members_ += 1;
+      const auto values = clients[c].spread_out();
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        points.push_back({values[i], kMasses[i] * clients[c].count, c});
+      }
+    }
+    points_ = ascending(std::move(points));
+  }
+
+  double rows() const { return rows_; }
+  double members() const { return members_; }
+  bool is_small(std::size_t client) const { return clients_[client].count < kSmallPart * rows_; }
+
+  // All but this one, who is in.
+  Crowd without(std::size_t client) const {
+    Crowd out = *this;
+    std::erase_if(out.points_, [&](const Weighted& point) { return point.client == client; });
+    out.rows_ -= clients_[client].count;
+    out.members_ -= 1;
+    out.left_out_ = client;
+    return out;
+  }
+
+  Yardstick measure() const {
+    Yardstick out = yardstick(quantile(0.1), quantile(0.5), quantile(0.9), independent_rows());
+    if (members_ < 2 || out.is_flat()) return out;
+    out.heavy = typical([&](const ColumnSummary& c) {
+      return std::max(out.distance(c.least), out.distance(c.most)) / gaussian_extreme(c.count);
+    });
+    return out;
+  }
+
+  double quantile(double part) const { return weighted_quantile(points_, part); }
+
+  template <class Visit>
+  void each(Visit&& visit) const {
+    for (std::size_t c = 0; c < clients_.size(); ++c) {
+      if (in_[c] && c != left_out_ && clients_[c].count > 0) visit(clients_[c], c);
+    }
+  }
+
+  // Median over clients, by rows, of a number that each has.
+  template <class Number>
+  double typical(Number&& number) const {
+    std::vector<Weighted> points;
+    each([&](const ColumnSummary& client, std::size_t c) {
+      points.push_back({number(client), client.count, c});
+    });
+    return weighted_quantile(ascending(std::move(points)), 0.5);
+  }
+
+ private:
+  // Where clients differ more than their rows do, rows of one client say the same thing.
+  double independent_rows() const {
+    if (members_ < 2) return rows_;
+    const double inside = typical(width_of) / (2 * kTenPercent), middle = typical(middle_of);
+    const double between =
+        1.4826 * typical([&](const ColumnSummary& c) { return std::fabs(middle_of(c) - middle); });
+    const double each_has = rows_ / members_;
+    const double own =
+        std::max(0.0, between * between - 1.57 * inside * inside / std::max(1.0, each_has));
+    const double all = own + inside * inside;
+    return all > 0 ? rows_ / (1 + (each_has - 1) * own / all) : rows_;
+  }
+
+  std::span<const ColumnSummary> clients_;
+  std::vector<bool> in_;
+  std::vector<Weighted> points_;
+  double rows_ = 0, members_ = 0;
+  std::size_t left_out_ = std::size_t(-1);
+};
+
+// Rows that have the larger of a client's two values.
+double upper_rows(const ColumnSummary& client) {
+  return client.count * (client.mean - client.least) / (client.most - client.least);
+}
+
+// The two values that all these clients have, where there are no others and both are frequent enough
+// that a third would show.
+std::optional<std::array<double, 2>> two_values(const Crowd& crowd) {
+  constexpr double kFewRows = 4.5;
+  std::optional<std::array<double, 2>> values;
+  double lower = 0, upper = 0;
+  bool only = true;
+  crowd.each([&](const ColumnSummary& client, std::size_t) {
+    if (!client.varies()) return;
+    if (!values) values = {client.least, client.most};
+    only = only && client.has_two_values() && client.least == (*values)[0] &&
+           client.most == (*values)[1];
+    upper += upper_rows(client);
+    lower += client.count - upper_rows(client);
+  });
+  if (!values || !only || upper < kFewRows || lower < kFewRows) return std::nullopt;
+  crowd.each([&](const ColumnSummary& client, std::size_t) {
+    only = only && (client.least == (*values)[0] || client.least == (*values)[1]);
+  });
+  return only ? values : std::nullopt;
+}
+
+struct Range {
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+};
+
+Range extremes(const Crowd& crowd) {
+  Range out{std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
+  crowd.each([&](const ColumnSummary& client, std::size_t) {
+    out.low = std::min(out.low, client.least);
+    out.high = std::max(out.high, client.most);
+  });
+  return out;
+}
+
+// Where values of this crowd may lie.
+Range fences(const Crowd& crowd) {
+  constexpr double kBeyondTwoValues = 3, kBeyondRare = 100;  // times what there is
+  if (const auto two = two_values(crowd)) {
+    const double reach = kBeyondTwoValues * ((*two)[1] - (*two)[0]);
+    return {(*two)[0] - reach, (*two)[1] + reach};
+  }
+  const Yardstick all = crowd.measure();
+  if (all.is_flat()) {  // nearly all have one value: rare ones say how far others may be
+    const Range seen = extremes(crowd);
+    const double reach = kBeyondRare * (seen.high - seen.low);
+    return reach > 0 ? Range{seen.low - reach, seen.high + reach} : Range{};
+  }
+  Range out{all.fence(false), all.fence(true)};
+  // A client with another mix of cases has its own middle.
+  crowd.each([&](const ColumnSummary& client, std::size_t) {
+    if (!client.has_quantiles) return;
+    Yardstick own = all;
+    own.centre = client.quantiles[2];
+    out.low = std::min(out.low, own.fence(false));
+    out.high = std::max(out.high, own.fence(true));
+  });
+  return out;
+}
+
+// All that one client is compared with: found once where many are compared with the same.
+struct Others {
+  explicit Others(const Crowd& crowd)
+      : two(two_values(crowd)),
+        yard(crowd.measure()),
+        allowed(fences(crowd)),
+        middle(crowd.typical(middle_of)),
+        least(crowd.typical([](const ColumnSummary& c) { return c.spread_out()[0]; })),
+        width(crowd.typical(width_of)),
+        ten(crowd.quantile(0.1)),
+        ninety(crowd.quantile(0.9)) {
+    // The fewer clients, the less is known of how much they differ.
+    middles = 1.4826 * (1 + 2 / std::max(1.0, crowd.members() - 1)) *
+              crowd.typical([&](const ColumnSummary& c) {
+                const double own = middle_of(c);
+                return own > 0 && middle > 0 ? std::fabs(std::log(own / middle)) : 0.0;
+              });
+    crowd.each([&](const ColumnSummary& other, std::size_t) {
+      if (other.count < kRowsForConstant) return;
+      large += 1;
+      constant += other.varies() ? 0 : 1;
+    });
+  }
+
+  static constexpr double kRowsForConstant = 10;
+
+  std::optional<std::array<double, 2>> two;
+  Yardstick yard;
+  Range allowed;
+  double middle, least, width;     // a typical client's median, 10 % quantile and 10 to 90 %
+  double ten, ninety;              // quantiles of all
+  double middles = 0;              // how much the logarithms of medians differ
+  double large = 0, constant = 0;  // clients with rows enough, and those with one value
+};
+
+// Factors between units of one thing: of mass, length, time, pressure, temperature steps, and of
+// concentrations (urea, calcium, bilirubin, glucose, cholesterol, creatinine).
+constexpr std::array kUnits = {2.2046, 2.54, 2.801,  4.0,   7.0,    7.5006, 10.0,
+                               12.0,   17.1, 18.016, 24.0,  28.35,  30.48,  38.67,
+                               39.37,  60.0, 88.42,  100.0, 365.25, 1000.0};
+
+double logarithmic_gap_to_units(double log_ratio) {
+  double gap = std::numeric_limits<double>::infinity();
+  for (const double unit : kUnits) {
+    gap = std::min(gap, std::fabs(std::fabs(log_ratio) - std::log(unit)));
+  }
+  return gap;
+}
+
+// Middle and spread are the same multiple of the others', and that is more than clients differ by.
+bool is_in_other_units(const ColumnSummary& client, const Others& others) {
+  constexpr double kSameFactor = 0.35, kKnownFactor = 0.12, kMostVariation = 0.6;
+  constexpr double kLeastFactor = 1.5;
+  constexpr double kFarForAny = 4, kFarForKnown = 2, kFarFromMiddles = 6;
+  const double width = width_of(client);
+  if (!client.has_quantiles || !(others.least > 0) || !(client.quantiles[0] > 0) ||
+      !(others.width > 0) || !(width > 0)) {
+    return false;
+  }
+  const double variation = others.width / (2 * kTenPercent) / others.middle;
+  if (variation > kMostVariation) return false;
+  const double ratio = std::log(middle_of(client) / others.middle);
+  if (std::fabs(std::log(width / others.width) - ratio) > kSameFactor) return false;
+  if (std::fabs(ratio) < std::max(std::log(kLeastFactor), kFarFromMiddles * others.middles)) {
+    return false;
+  }
+  const double far = std::fabs(ratio) / std::hypot(variation, others.middles);
+  if (far > kFarForAny) return true;
+  return far > kFarForKnown && logarithmic_gap_to_units(ratio) < kKnownFactor;
+}
+
+// Whether a quarter of the client's values, or all of a few, are where hardly any of the others' are.
+bool lies_elsewhere(const ColumnSummary& client, const Others& others) {
+  const Yardstick& yard = others.yard;
+  const double far = kFarBulk * std::max(1.0, yard.heavy);
+  if (!client.has_quantiles) {
+    const bool one_side = (client.least > yard.centre) == (client.most > yard.centre);
+    return one_side && std::min(yard.distance(client.least), yard.distance(client.most)) > far;
+  }
+  const auto& q = client.quantiles;
+  if (yard.distance(q[1]) > far || yard.distance(q[3]) > far) return true;
+  // Of a skewed column of positive numbers, a bulk near 0 is as far as its logarithm says.
+  constexpr double kSkewed = 0.2;
+  if (yard.skew - yard.slack < kSkewed || !(others.ten > 0) || !(q[0] > 0)) return false;
+  const double deviation = std::log(others.ninety / others.ten) / (2 * kTenPercent);
+  return std::log(yard.centre / q[4]) > far * deviation;
+}
+
+// Why none of the client's values can be trusted, or nothing.
+std::string strangeness(const ColumnSummary& client, const Others& others) {
+  constexpr double kFarConstant = 3, kMostConstant = 1.0 / 3;
+  const double middle = middle_of(client);
+  if (others.two) {
+    const auto [one, other] = *others.two;
+    const bool codes = client.has_two_values() || !client.varies();
+    if (!client.has_quantiles || !codes) return {};
+    const bool fits = (client.least == one || client.least == other) &&
+                      (client.most == one || client.most == other);
+    // One value in common, the other rare: a value that the others happen not to have.
+    constexpr double kRare = 0.1;
+    const double upper = client.varies() ? upper_rows(client) / client.count : 1;
+    if (fits || (client.least == one && upper < kRare) ||
+        (client.most == other && upper > 1 - kRare)) {
+      return {};
+    }
+    return fmt::format("it has {:.4g} and {:.4g}, the others {:.4g} and {:.4g}", client.least,
+                       client.most, one, other);
+  }
+  const Yardstick& yard = others.yard;
+  if (yard.is_flat()) return {};
+  if (is_in_other_units(client, others)) {
+    return fmt::format(
+        "its median is {:.4g}, that of the others {:.4g}: {:.3g} times as much, and so is its "
+        "spread, as if in other units",
+        middle, others.middle, middle / others.middle);
+  }
+  if (lies_elsewhere(client, others)) {
+    return fmt::format("its median is about {:.4g}, that of the others {:.4g}", middle,
+                       yard.centre);
+  }
+  if (client.varies() || client.count < Others::kRowsForConstant) return {};
+  const double far =
+      std::fabs(middle - yard.centre) / (middle > yard.centre ? yard.above : yard.below);
+  if (others.large == 0 || others.constant > kMostConstant * others.large || far < kFarConstant) {
+    return {};
+  }
+  return fmt::format("all its values are {:.4g}, the median of the others is {:.4g}", middle,
+                     yard.centre);
+}
+
+// Visits each client with what it is compared with: the others or, where it is too small to matter,
+// all.
+template <class Visit>
+void compare_each(const Crowd& crowd, Visit&& visit) {
+  const Others all(crowd);
+  crowd.each([&](const ColumnSummary& client, std::size_t c) {
+    if (crowd.is_small(c)) {
+      visit(client, c, all);
+    } else {
+      visit(client, c, Others(crowd.without(c)));
+    }
+  });
+}
+
+// Takes out who does not fit the others, until all that are left do. A third stays at most away:
+// beyond that nobody knows who is the stranger.
+std::vector<Stranger> find_strangers(std::span<const ColumnSummary> clients,
+                                     std::vector<bool>& in) {
+  constexpr double kMost = 1.0 / 3;
+  constexpr int kPasses = 3;
+  std::vector<Stranger> strangers;
+  const Crowd everybody(clients, in);
+  if (everybody.members() < 3) return strangers;
+  for (int pass = 0; pass < kPasses; ++pass) {
+    const Crowd crowd(clients, in);
+    std::vector<Stranger> found;
+    double rows = 0;
+    compare_each(crowd, [&](const ColumnSummary& client, std::size_t c, const Others& others) {
+      std::string why = strangeness(client, others);
+      if (why.empty()) return;
+      rows += client.count;
+      found.push_back({c, std::move(why)});
+    });
+    if (found.empty()) break;
+    const double out = double(strangers.size() + found.size());
+    if (out > kMost * everybody.members() || rows > kMost * everybody.rows()) break;
+    for (Stranger& stranger : found) {
+      in[stranger.client] = false;
+      strangers.push_back(std::move(stranger));
+    }
+  }
+  std::sort(strangers.begin(), strangers.end(),
+            [](const Stranger& a, const Stranger& b) { return a.client < b.client; });
+  return strangers;
+}
+
+}  // namespace
+
+bool ColumnScreen::is_stranger(std::size_t client) const {
+  return std::any_of(strangers.begin(), strangers.end(),
+                     [&](const Stranger& stranger) { return stranger.client == client; });
+}
+
+ColumnScreen screen_column(std::span<const ColumnSummary> clients) {
+  std::vector<bool> in(clients.size(), true);
+  ColumnScreen out;
+  out.strangers = find_strangers(clients, in);
+  // Who has a value beyond the others' fences does not help to build the common ones, unless that
+  // is true of many.
+  constexpr double kMostUnsteady = 1.0 / 3;
+  const Crowd crowd(clients, in);
+  std::vector<bool> steady = in;
+  double unsteady = 0;
+  if (crowd.members() > 1) {
+    compare_each(crowd, [&](const ColumnSummary& client, std::size_t c, const Others& others) {
+      steady[c] = client.least >= others.allowed.low && client.most <= others.allowed.high;
+      unsteady += steady[c] ? 0 : 1;
+    });
+  }
+  const bool many = unsteady > kMostUnsteady * crowd.members();
+  const Range allowed = fences(many ? crowd : Crowd(clients, steady));
+  out.low = allowed.low;
+  out.high = allowed.high;
+  return out;
+}
+
+}  // namespace fedep
