@@ -49,6 +49,10 @@ void Progress::show(const RoundReport& report) {
   if (first_round_ < 0) first_round_ = report.round;
   if (report.numbers.outside_grid > 0) warn_of_refusals(report);
   if (report.numbers.steps > 0) warn_of_loss(report);
+  // Later, clients that have converged send next to nothing, and nothing is wrong.
+  if (std::exchange(phase_, report.phase) != report.phase && report.numbers.rounded_away > 0) {
+    warn_of_grid(report);
+  }
   steps_ += report.numbers.steps;
   if (!report.metrics.empty()) metrics_ = report.metrics;
   const double elapsed =
@@ -85,6 +89,16 @@ void Progress::warn_of_loss(const RoundReport& report) {
              "round {}: clients' training loss is {:.4g}, and was {:.4g} in round {}: their steps "
              "diverge: docs/stability.md\n",
              report.round + 1, loss, first_loss_, first_loss_round_ + 1);
+}
+
+void Progress::warn_of_grid(const RoundReport& report) {
+  if (std::exchange(warned_of_grid_, true)) return;
+  close();
+  fmt::print(stderr,
+             "round {}: what {} of {} clients sent was lost in rounding: phase.clip is far larger "
+             "than their deltas, and the grid of the sum follows from it (server.grid_bits). A "
+             "smaller clip, or none (0), lets them learn\n",
+             report.round + 1, report.numbers.rounded_away, report.numbers.asked);
 }
 
 void Progress::show_bar(const RoundReport& report, double elapsed) {

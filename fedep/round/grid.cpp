@@ -154,6 +154,17 @@ std::optional<GridDelta> to_grid(const Grid& grid, const Message& delta, double 
   return out;
 }
 
+bool is_too_coarse(const Grid& grid, double norm, std::size_t numbers) {
+  constexpr double kMostLost = 0.1;
+  const double unit = std::ldexp(1.0, std::max(grid.eta_exponent, grid.lambda_exponent));
+  const double lost = unit * std::sqrt(double(numbers) / 12);  // rounding errors are uniform
+  return norm > 0 && lost > kMostLost * norm;
+}
+
+double largest_clip(int bits, std::size_t asked, double least) {
+  return least * std::ldexp(1.0, bits - 3) / double(std::max<std::size_t>(asked, 1));
+}
+
 Message from_grid(const Grid& grid, const GridDelta& delta) {
   HostVector<float> eta = scaled(delta.eta, grid.eta_exponent);
   HostVector<float> lambda = scaled(delta.lambda, grid.lambda_exponent);

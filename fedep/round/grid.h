@@ -74,6 +74,14 @@ GridState next_grid_state(const GridState& state, const Message& total, std::siz
 // or not finite.
 std::optional<GridDelta> to_grid(const Grid& grid, const Message& delta, double scale);
 
+// Whether a delta whose joint norm is `norm`, after scale, and that has so many numbers is lost in
+// rounding: more than a tenth of it is, where all its numbers are alike.
+bool is_too_coarse(const Grid& grid, double norm, std::size_t numbers);
+
+// The most that a clip norm can be before the grid made of it has a unit of `least` in deltas, before
+// weight and damping: what is smaller would be rounded away.
+double largest_clip(int bits, std::size_t asked, double least);
+
 // What was really sent: the delta to move one's own factor by, and, for the sum, the aggregate.
 Message from_grid(const Grid& grid, const GridDelta& delta);
 

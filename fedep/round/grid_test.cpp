@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "fedep/message/error.h"
+#include "fedep/optim/clip.h"
 #include "fedep/random/stream.h"
 
 namespace fedep {
@@ -212,6 +213,36 @@ TEST(Grid, IsCoarserAfterARefusalUntilNothingIsRefused) {
     state = next_grid_state(state, total, 0, bits);
     EXPECT_EQ(state, (GridState{.largest_eta = 0.5, .largest_lambda = 0.25, .extra_bits = 0}));
   }
+}
+
+// A clip norm far above the deltas makes a grid on which nothing is left of them.
+TEST(Grid, KnowsWhenRoundingLosesADelta) {
+  HostVector<float> values(1000);
+  fill_normal({.seed = 9}, values.span());
+  const Message delta(values, 1.0f);
+  const double norm = joint_norm(delta);
+  for (const int bits : {32, 64}) {
+    for (double clip = 1; clip < 1e24; clip *= 10) {
+      const Grid grid =
+          choose_grid({}, {.clip = clip, .scale = 0.1, .asked = 10, .bits = bits}, delta);
+      const auto rounded = to_grid(grid, delta, 0.1 * std::min(1.0, clip / norm));
+      ASSERT_TRUE(rounded.has_value());
+      const double scale = 0.1 * std::min(1.0, clip / norm);
+      const double lost =
+          joint_norm(quotient(from_grid(grid, *rounded), power(delta, float(scale)))) /
+          (scale * norm);
+      if (lost > 0.2) {
+        EXPECT_TRUE(is_too_coarse(grid, scale * norm, 1001)) << bits << " " << clip;
+      } else if (lost < 0.05) {
+        EXPECT_FALSE(is_too_coarse(grid, scale * norm, 1001)) << bits << " " << clip;
+      }
+      // Deltas of 1, a norm of 32, are all gone somewhat above.
+      const double most = largest_clip(bits, 10, 1);
+      EXPECT_TRUE(clip >= 1e-3 * most || lost < 0.1) << bits << " " << clip;
+      EXPECT_TRUE(clip <= 10 * most || lost > 0.5) << bits << " " << clip;
+    }
+  }
+  EXPECT_FALSE(is_too_coarse({.limit = 1}, 0, 10));  // nothing to lose
 }
 
 TEST(Grid, SaysWhichArgumentIsWrong) {

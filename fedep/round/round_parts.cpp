@@ -69,6 +69,7 @@ void count(const Report& report, RoundNumbers& numbers) {
   numbers.steps += report.numbers.steps;
   numbers.loss_sum += report.numbers.loss_sum;
   numbers.clipped += report.numbers.clipped;
+  numbers.rounded_away += report.numbers.rounded_away;
   numbers.improper_cavities += report.numbers.improper_cavity > 0;
 }
 

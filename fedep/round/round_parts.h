@@ -21,6 +21,7 @@ struct RoundNumbers {
   std::size_t diverged = 0;  // of these: with NaN or infinity
   std::size_t skipped = 0;   // clients the guard left out
   std::size_t clipped = 0;
+  std::size_t rounded_away = 0;       // clients whose delta the clip norm's grid does not hold
   std::size_t improper_cavities = 0;  // clients with one
   std::size_t improper_global = 0;    // coordinates of the new global before the guard acted
   double step_scale = 1;              // of the server's step, below 1 after a back-off

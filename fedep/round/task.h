@@ -56,6 +56,8 @@ struct VisitNumbers {
   double loss_sum = 0;    // over steps: mean training loss = loss_sum / steps
   double delta_norm = 0;  // joint norm before clipping
   bool clipped = false;
+  bool rounded_away =
+      false;  // the grid that follows from the clip norm is too coarse for the delta
   std::size_t improper_cavity = 0;  // coordinates
 };
 

@@ -13,6 +13,7 @@
 #include "fedep/algorithm/delta.h"
 #include "fedep/optim/clip.h"
 #include "fedep/optim/guard.h"
+#include "fedep/round/round_parts.h"
 #include "fedep/round/rows.h"
 
 namespace fedep {
@@ -123,7 +124,10 @@ std::vector<Report> finish_visits(const RoundTaskOf<V>& round, std::span<const A
       report.numbers.delta_norm = norms[r];
       const double clip = clip_factor(norms[r], phase.clip);
       report.numbers.clipped = clip < 1;
-      const bool inside = rows.round_to_grid(r, clip * asked[r].task.weight * damping);
+      const double scale = clip * asked[r].task.weight * damping;
+      const bool inside = rows.round_to_grid(r, scale);
+      report.numbers.rounded_away =
+          phase.clip > 0 && is_too_coarse(round.grid, scale * norms[r], numbers_of(round.global));
       report.outcome = inside ? Outcome::delta : Outcome::outside_grid;
       if (inside && phase.stateful()) rows.propose(r);
     }
