@@ -12,6 +12,7 @@
 
 #include "app/run/run_recipe.h"
 #include "app/run/run_warnings.h"
+#include "app/run/size_plan.h"
 #include "app/run/watch_server.h"
 #include "app/whole_number.h"
 #include "fedep/config/read_recipe.h"
@@ -100,13 +101,17 @@ int check(const RunOptions& options) {
     fmt::print("{}", to_toml(recipe));
     return 0;
   }
+  check_data_size(recipe.data, total_memory());
   const std::unique_ptr<Task> task = make_task(recipe, data_folder(options.data));
   const std::vector<Phase> phases = plan_run(recipe, *task);
+  const SizePlan sizes = plan_sizes(recipe, phases, *task);
+  check_sizes(sizes, total_memory());
   fmt::print("{}", to_toml(recipe));
   warn_of_run(recipe, phases, *task, find_place(options.device, options.threads));
   if (const std::string steps = visit_steps_text(recipe, phases, *task); !steps.empty()) {
     fmt::print(stderr, "{}\n", steps);
   }
+  fmt::print(stderr, "a run needs {}\n", to_text(sizes));
   fmt::print(stderr, "{} clients, {} examples, {} weights: ready to run\n",
              task->population().size(), task->population().examples(), size_of(task->layout()));
   return 0;

@@ -18,6 +18,7 @@
 #include "app/run/run_events.h"
 #include "app/run/run_lock.h"
 #include "app/run/run_warnings.h"
+#include "app/run/size_plan.h"
 #include "app/version.h"
 #include "fedep/config/write_recipe.h"
 #include "fedep/data/fingerprint.h"
@@ -153,6 +154,7 @@ std::vector<Phase> plan_run(const Recipe& recipe, const Task& task) {
   std::vector<Phase> phases =
       plan_phases(recipe, [&](std::string_view name) { return task.family_of(name); });
   check_optimizer(recipe.client.optimizer);  // also where this task's clients have none to run
+  check_clips(recipe, phases, task.population());
   return phases;
 }
 
@@ -166,8 +168,10 @@ void warn_of_run(const Recipe& recipe, const std::vector<Phase>& phases, const T
 }
 
 RecipeRun run_recipe(const Recipe& recipe, const RunRecipeOptions& options) {
+  check_data_size(recipe.data, total_memory());
   const std::unique_ptr<Task> task = make_task(recipe, options.data);
   const std::vector<Phase> phases = plan_run(recipe, *task);
+  check_sizes(plan_sizes(recipe, phases, *task), total_memory());
   const PlaceRow& where = place_of(options);
   where.check(recipe, *task);  // before there is a directory that holds a run
 

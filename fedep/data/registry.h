@@ -11,6 +11,7 @@
 
 #include "fedep/config/recipe.h"
 #include "fedep/data/dataset.h"
+#include "fedep/data/made_up/planned_size.h"
 
 namespace fedep {
 
@@ -31,6 +32,9 @@ struct DatasetRow {
   PartitionUse partition = PartitionUse::natural;
   // Images of the same kind to be predicted, from a file (image/image_file.h); null: there is none.
   Batch (*read_images)(const std::filesystem::path& file, const DatasetInfo& data) = nullptr;
+
+  // Of data that are made up: their size before they are; null: files say it.
+  PlannedSize (*planned)(const DataSettings& settings) = nullptr;
 
   bool has_examples() const { return open != nullptr; }
 };
