@@ -92,11 +92,12 @@ TEST(WriteRecipe, GivesTheSameTextAgain) {
 
 TEST(WriteRecipe, KeepsEveryBitOfAFloat) {
   using Limits = std::numeric_limits<double>;
-  for (const double value : {0.1, 1.0 / 3, 1e-8, 1.0, 1e22, 123456789012345680.0, Limits::max(),
-                             Limits::min(), Limits::denorm_min(), Limits::epsilon()}) {
+  for (const double value :
+       {0.1, 1.0 / 3, 1e-8, 1.0, 1e22, 123456789012345680.0, 9.999999999999999e23, Limits::min(),
+        Limits::denorm_min(), Limits::epsilon()}) {
     Recipe recipe = resolved(smallest());
-    recipe.client.optimizer.lr = value;
-    EXPECT_EQ(parse_recipe(to_toml(recipe)).client.optimizer.lr, value);
+    recipe.client.weight_decay = value;
+    EXPECT_EQ(parse_recipe(to_toml(recipe)).client.weight_decay, value);
   }
 }
 
