@@ -22,12 +22,17 @@ constexpr double kYear = 365.25 * 24 * 3600;
 // costs however small it is.
 constexpr double kOperationsPerSecond = 1e10, kBytesPerSecond = 1e10, kSecondsPerStep = 2e-6;
 
+// Two digits or more: 3.4, 21, 240, 1e9.
+std::string rounded(double value) {
+  if (value < 9.95) return fmt::format("{:.1f}", value);
+  return value < 1e6 ? fmt::format("{:.0f}", value) : fmt::format("{:.0e}", value);
+}
+
 std::string bytes_text(double bytes) {
   constexpr std::array kUnits = {"kB", "MB", "GB", "TB", "PB", "EB"};
   std::size_t unit = 0;
   for (bytes /= 1000; bytes >= 1000 && unit + 1 < kUnits.size(); bytes /= 1000) ++unit;
-  return bytes < 1000 ? fmt::format("{:.2g} {}", bytes < 0.1 ? 0.1 : bytes, kUnits[unit])
-                      : fmt::format("{:.0e} {}", bytes, kUnits[unit]);
+  return fmt::format("{} {}", rounded(std::max(bytes, 0.1)), kUnits[unit]);
 }
 
 std::string time_text(double seconds) {
@@ -36,7 +41,7 @@ std::string time_text(double seconds) {
   if (seconds < 2 * 3600) return fmt::format("{:.0f} minutes", seconds / 60);
   if (seconds < 2 * 86400) return fmt::format("{:.0f} hours", seconds / 3600);
   if (seconds < 2 * kYear) return fmt::format("{:.0f} days", seconds / 86400);
-  return fmt::format("{:.2g} years", seconds / kYear);
+  return fmt::format("{} years", rounded(seconds / kYear));
 }
 
 double slots_of(const OptimizerSettings& optimizer) {
