@@ -7,6 +7,7 @@ one of them is absent (exit code 77). Screenshots go to FOLDER, or nowhere.
 
 import base64
 import json
+import math
 import os
 import re
 import shutil
@@ -33,6 +34,7 @@ from program import Program, scratch_folder, skip
 
 PROGRAM = RECIPES = SCREENSHOTS = None
 NASTY = "<img src=x onerror=document.title='owned'>"
+ODD_NAMES = ("__proto__", "constructor", "toString", "hasOwnProperty", "valueOf")
 BROWSER = None
 FOLDER = None
 PAGE = None
@@ -74,6 +76,17 @@ def setUpModule():
     os.utime(log, (0, 0))
     runs[-1] = runs[-1].rename(folder / NASTY)
     done = PROGRAM.run("report", runs[0], runs[-1], "--out", folder / "nasty.html")
+    assert done.returncode == 0, done.stderr
+
+    # Scores called as JavaScript calls what every object has, and one whose values hardly differ.
+    play("odd")
+    log = runs[-1] / "log.jsonl"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        if line["kind"] == "round":
+            line.update({name: 0.5 for name in ODD_NAMES}, close=math.nextafter(0.5, 1) if line["round"] % 2 else 0.5)
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = PROGRAM.run("report", runs[0], runs[-1], "--out", folder / "odd.html")
     assert done.returncode == 0, done.stderr
 
     profile = tempfile.mkdtemp(prefix="fedep-chromium-")
@@ -331,6 +344,18 @@ class Looks(BrowserTest):
             (SCREENSHOTS / "report.pdf").write_bytes(pdf)
         self.size(794, 1123)
         self.shoot("print")
+
+
+class Names(BrowserTest):
+    def test_of_scores_may_be_what_javascript_calls_its_own(self):
+        BROWSER.get((Path(FOLDER.name) / "odd.html").as_uri())
+        drawn = [figure.get_attribute("data-metric") for figure in self.all("#charts figure")]
+        for name in (*ODD_NAMES, "close", "accuracy"):
+            self.assertIn(name, drawn)
+            self.assertEqual(len(self.all(f'#charts figure[data-metric="{name}"] path.mean')), 2 if name == "accuracy" else 1, name)
+        self.assertIn("constructor", self.one("#summary-table").text)
+        self.assertNotIn("[native code]", BROWSER.find_element(By.TAG_NAME, "body").text)
+        self.assertTrue(self.one("#recipe-list details"))  # the last section is there
 
 
 class Live(BrowserTest):

@@ -51,8 +51,10 @@ AxisRange shown_range(const CurveFigure& figure) {
     range.high = std::min(range.high, quantile(0.95) + 2 * middle);
     range.low = std::max(range.low, quantile(0.05) - 2 * middle);
   }
+  // Differences that no tick's label shows are none.
+  const double largest = std::max(std::abs(range.low), std::abs(range.high));
   const double pad =
-      range.size() > 0 ? 0.06 * range.size() : std::max(1e-6, 0.1 * std::abs(range.low));
+      range.size() > 1e-6 * largest ? 0.06 * range.size() : std::max(1e-6, 0.1 * largest);
   return range.padded(pad);
 }
 

@@ -16,10 +16,12 @@ double tick_spacing(double size, int count) {
 }
 
 std::vector<double> ticks(const AxisRange& range, double spacing) {
+  constexpr double kMost = 1000;
+  constexpr double kCountable = 1e15;  // up to here, one more is another number
+  const double first = std::ceil(range.low / spacing), last = std::floor(range.high / spacing);
   std::vector<double> out;
-  for (double i = std::ceil(range.low / spacing); i * spacing <= range.high; ++i) {
-    out.push_back(i * spacing);
-  }
+  if (!(std::max(std::abs(first), std::abs(last)) < kCountable) || last - first > kMost) return out;
+  for (double i = first; i <= last; ++i) out.push_back(i * spacing);
   return out;
 }
 

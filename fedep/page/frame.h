@@ -52,7 +52,8 @@ struct Frame {
 
 // 1, 2 or 5 times a power of ten, giving about `count` ticks.
 double tick_spacing(double size, int count);
-// Multiples of the spacing within the range.
+// Multiples of the spacing within the range; none where they would lie closer than numbers do, or be
+// more than a thousand.
 std::vector<double> ticks(const AxisRange& range, double spacing);
 // Six digits at most, with a true minus sign.
 std::string tick_label(double value);

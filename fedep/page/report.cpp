@@ -41,8 +41,11 @@ std::string script_json(const Json& data) {
 }
 
 std::string report_page(const Json& data) {
+  return report_page(script_json(data), data.is_object() && data.value("live", false));
+}
+
+std::string report_page(std::string_view script_json, bool live) {
   // A live page may ask the server that sent it; a file asks nobody.
-  const bool live = data.is_object() && data.value("live", false);
   std::string page = filled(report_html(), "{{connect}}", live ? "'self'" : "'none'");
   page = filled(page, "/*{{style}}*/", report_css());
   std::string script;
@@ -52,7 +55,7 @@ std::string report_page(const Json& data) {
   }
   page = filled(page, "/*{{script}}*/", script);
   // The first such mark is the page's; what the data hold is left alone.
-  return filled(page, "{{data}}", script_json(data));
+  return filled(page, "{{data}}", script_json);
 }
 
 }  // namespace fedep

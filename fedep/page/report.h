@@ -11,6 +11,8 @@
 namespace fedep {
 
 std::string report_page(const Json& data);
+// The same around data that script_json() has written already.
+std::string report_page(std::string_view script_json, bool live);
 
 // JSON as text that may stand in a script element: whatever strings it holds, none ends the element
 // or begins a comment. Bytes that are not UTF-8 become U+FFFD.

@@ -8,6 +8,7 @@ let charts = new Map();
 const visible = (group) => !state.hidden.has(group.name);
 const runsOf = (group) => group.runs.map((index) => data.runs[index]);
 const unique = (values) => [...new Set(values)];
+const isThinned = () => data.runs.some((run) => run.rounds_each > 1);  // a long run that is watched
 const hasMarginal = () => data.runs.some((run) => Object.keys(run.curves).some((name) => name.endsWith("_marginal")));
 
 // ---- head ----
@@ -44,7 +45,7 @@ function renderHead() {
 
 // ---- summary ----
 
-const lastValue = (run, name) => (run.curves[name] ?? []).findLast(isNumber) ?? null;
+const lastValue = (run, name) => (entry(run.curves, name) ?? []).findLast(isNumber) ?? null;
 
 function statusPill(run) {
   if (run.status === "finished") return html("span", { class: "status" }, "finished");
@@ -123,7 +124,8 @@ function segments(id, title, options, chosen, choose) {
 
 function renderControls() {
   const played = Math.max(0, ...data.runs.map((run) => run.played));
-  const windows = [[1, "off"], [10, "10"], [100, "100"]].map(([size, label]) => [size, label, size > played, size > 1 ? `mean over the last ${size} rounds` : null]);
+  if (isThinned()) state.window = 1;
+  const windows = [[1, "off"], [10, "10"], [100, "100"]].map(([size, label]) => [size, label, size > played || (size > 1 && isThinned()), size > 1 ? `mean over the last ${size} rounds` : null]);
   const parts = [
     segments("axis", "Against", Object.entries(AXES).map(([name, axis]) => [name, axis.title]), state.axis, (value) => { state.axis = value; render(); }),
     segments("window", "Smooth over", windows, state.window, (value) => { state.window = value; render(); }),
@@ -137,6 +139,7 @@ function renderControls() {
     : ""];
   if (data.groups.some((group) => group.runs.length > 1)) hints.push("Bands are two standard deviations over seeds.");
   if (hasMarginal()) hints.push("◇ is marginalised over the posterior.");
+  if (isThinned()) hints.push(`The run is long: a point here stands for ${plural(data.runs[0].rounds_each, "round")}. fedep report shows every round, smooths curves and has the tables.`);
   const how = "Point at a chart, or use the arrow keys in it, to read values; the names switch runs on and off. ";
   byId("curves-hint").replaceChildren(html("span", { class: "on-screen" }, how), hints.filter(Boolean).join(" "));
 }
@@ -147,7 +150,7 @@ function switchLines(groups) {
   for (const group of groups) {
     const run = runsOf(group)[0];
     for (const change of switchesOf(data, group)) {
-      const x = AXES[state.axis].of(run, change.round - 1);
+      const x = AXES[state.axis].of(run, Math.ceil(change.round / run.rounds_each) - 1);
       const same = lines.find((line) => Math.abs(line.x - x) <= 1e-9 * Math.abs(x));
       if (same) same.to = unique([...same.to, change.to]);
       else lines.push({ x, from: change.from, to: [change.to], round: change.round });
@@ -160,9 +163,9 @@ function switchLines(groups) {
 }
 
 function renderCharts() {
-  const names = data.metrics.map((metric) => metric.name).join();
-  if ([...charts.keys()].join() !== names) {
-    charts = new Map(data.metrics.map((metric) => [metric.name, new LineChart(metric, hover)]));
+  const names = JSON.stringify(data.metrics.map((metric) => metric.name));
+  if (JSON.stringify([...charts.keys()]) !== names) {
+    charts = new Map(data.metrics.map((metric, i) => [metric.name, new LineChart(metric, i, hover)]));
     byId("charts").replaceChildren(...[...charts.values()].map((chart) => chart.figure));
   }
   const groups = data.groups.map((group, index) => ({ group, index })).filter(({ group }) => visible(group));
@@ -203,7 +206,7 @@ function suggestedThreshold(metric) {
 function renderThreshold() {
   const metrics = data.metrics.filter((m) => m.name !== "train_loss");
   const node = byId("threshold");
-  node.hidden = metrics.length === 0;
+  node.hidden = metrics.length === 0 || isThinned();
   if (node.hidden) return;
   const metric = metrics.find((m) => m.name === state.thresholdMetric) ?? metrics[0];
   const threshold = () => state.threshold ?? suggestedThreshold(metric);
@@ -241,7 +244,7 @@ function renderCounters() {
       COUNTERS.map(([key]) => {
         const totals = runs.map((run) => run.counters[key].total);
         const { mean } = meanOf(totals);
-        const rounds = Math.max(...runs.map((run) => run.counters[key].rounds.length));
+        const rounds = Math.max(...runs.map((run) => run.counters[key].rounds));
         return html("td", { class: mean === 0 ? "zero" : null }, plain(mean, Math.max(1, String(Math.round(mean)).length)), mean > 0 ? html("span", { class: "sub" }, `in ${plural(rounds, "round")}`) : null);
       }));
   });
@@ -289,7 +292,7 @@ function render() {
   renderRecipes();
   const runs = data.runs.length > 0;
   const filled = {
-    summary: runs, curves: data.metrics.length > 0, tables: data.tables.length > 0 || data.metrics.length > 0, clients: runs, recipes: runs,
+    summary: runs, curves: data.metrics.length > 0, tables: data.tables.length > 0 || (data.metrics.length > 0 && !isThinned()), clients: runs, recipes: runs,
     calibration: data.runs.some((run) => run.reliability?.point?.length > 0), posterior: data.runs.some((run) => run.posterior),
   };
   for (const [id] of SECTIONS) byId(id).hidden = !filled[id];
@@ -312,7 +315,7 @@ function setTheme(theme) {
 function startTheme() {
   let theme = "auto";
   try { theme = localStorage.getItem("fedep-theme") ?? "auto"; } catch { /* as above */ }
-  setTheme(THEMES[theme] ? theme : "auto");
+  setTheme(entry(THEMES, theme) ? theme : "auto");
   byId("theme").addEventListener("click", () => {
     const now = document.documentElement.dataset.theme ?? "auto";
     setTheme({ auto: matchMedia("(prefers-color-scheme: dark)").matches ? "light" : "dark", light: "dark", dark: "auto" }[now] ?? "auto");
@@ -331,7 +334,7 @@ async function poll() {
   for (pill.textContent = words(); ; await new Promise((done) => setTimeout(done, 2000))) {
     if (data.runs[0]?.status === "finished") break;
     try {
-      const answer = await fetch("/data.json", { cache: "no-store" });
+      const answer = await fetch("data.json", { cache: "no-store" });
       if (!answer.ok) throw new Error(answer.statusText);
       data = await answer.json();
       pill.classList.remove("lost");

@@ -24,7 +24,8 @@ function shownRange(values) {
     high = Math.min(high, quantile(0.95) + 2 * middle);
     low = Math.max(low, quantile(0.05) - 2 * middle);
   }
-  const pad = high > low ? 0.06 * (high - low) : Math.max(1e-6, 0.1 * Math.abs(low));
+  const largest = Math.max(Math.abs(low), Math.abs(high));
+  const pad = high - low > 1e-6 * largest ? 0.06 * (high - low) : Math.max(1e-6, 0.1 * largest);  // what no label shows is no difference
   const cut = sorted[0] < low - pad || sorted[sorted.length - 1] > high + pad;
   return { low: low - pad, high: high + pad, cut };
 }
@@ -41,8 +42,8 @@ function placeLabels(labels, top, bottom) {
 }
 
 class LineChart {
-  constructor(metric, onHover) {
-    this.metric = metric;
+  constructor(metric, number, onHover) {
+    Object.assign(this, { metric, number });  // the number tells charts apart, whatever their scores are called
     this.onHover = onHover;  // called with an x, or null: all charts show the same place
     this.note = html("span", { class: "note" });
     this.plot = html("div", {
@@ -76,13 +77,13 @@ class LineChart {
     }
     const metric = this.metric;
     if (metric.percent) {
-      range.low = Math.max(range.low, Math.min(0, ...all.map((p) => p.y)) );
-      range.high = Math.min(range.high, Math.max(1, ...all.map((p) => p.y)));
+      range.low = Math.max(range.low, smallestOf(all.map((p) => p.y), 0));
+      range.high = Math.min(range.high, largestOf(all.map((p) => p.y), 1));
     }
     const names = width > 620 && drawn.length <= 10;
     const longest = Math.max(...drawn.map((line) => line.name.length));
     const box = { left: 52, top: 16, right: width - (names ? Math.min(150, 16 + 7 * Math.min(longest, 19)) : 12), bottom: height - 34 };
-    const farthest = Math.max(...all.map((p) => p.x));
+    const farthest = largestOf(all.map((p) => p.x));
     const scale = {
       x: (value) => box.left + (value / farthest) * (box.right - box.left),
       y: (value) => box.bottom - ((value - range.low) / (range.high - range.low)) * (box.bottom - box.top),
@@ -90,7 +91,7 @@ class LineChart {
       farthest, box, width, height,
     };
     this.scale = scale;
-    const clip = `clip-${metric.name.replace(/[^a-z0-9]/gi, "-")}`;
+    const clip = `clip-${this.number}`;
     const ends = [];
     const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": this.summary(drawn) },
       svg("clipPath", { id: clip }, svg("rect", { x: box.left, y: box.top - 4, width: box.right - box.left + 7, height: box.bottom - box.top + 8 })),

@@ -15,7 +15,7 @@ function runningMean(values, window) {
 
 // A run that scores itself every so many rounds has fewer points in a window of rounds.
 function smoothedCurve(run, name, window) {
-  const curve = run.curves[name] ?? [];
+  const curve = entry(run.curves, name) ?? [];
   if (window <= 1) return curve;
   const every = Math.max(1, run.every);
   const points = [];
@@ -32,15 +32,18 @@ function roundsTo(run, name, threshold, largerIsBetter) {
   return reached < 0 ? null : reached + 1;
 }
 
+// Rounds that were complete at a curve's i-th point.
+const roundAt = (run, i) => Math.min((i + 1) * run.rounds_each, run.played);
+
 const AXES = {
-  rounds: { title: "rounds", label: "round", of: (run, i) => i + 1, show: whole },
+  rounds: { title: "rounds", label: "round", of: roundAt, show: whole },
   bytes: { title: "bytes sent", label: "bytes sent, up and down", of: (run, i) => run.bytes[i], show: bytes },
   seconds: { title: "time", label: "time, evaluation included", of: (run, i) => run.seconds[i], show: seconds },
 };
 
 // One group's line: points {round, x, y, deviation}, its runs' own lines, and marginalised values.
 function lineOf(data, group, name, axis, window) {
-  const runs = group.runs.map((index) => data.runs[index]).filter((run) => run.played > 0 && run.curves[name]);
+  const runs = group.runs.map((index) => data.runs[index]).filter((run) => run.played > 0 && entry(run.curves, name));
   const across = (i) => runs.reduce((sum, run) => sum + AXES[axis].of(run, i), 0) / runs.length;
   const joined = (curves) => {
     const points = [];
@@ -49,13 +52,13 @@ function lineOf(data, group, name, axis, window) {
       const values = curves.map((curve) => curve[i]);
       if (!values.every(isNumber)) continue;
       const { mean, deviation } = meanOf(values);
-      points.push({ round: i + 1, x: across(i), y: mean, deviation });
+      points.push({ round: roundAt(runs[0], i), x: across(i), y: mean, deviation });
     }
     return points;
   };
   if (runs.length === 0) return { points: [], seeds: [], marginal: [] };
   const curves = runs.map((run) => smoothedCurve(run, name, window));
-  const marginal = runs.map((run) => run.curves[name + "_marginal"]).filter(Boolean);
+  const marginal = runs.map((run) => entry(run.curves, name + "_marginal")).filter(Boolean);
   return {
     points: joined(curves),
     seeds: runs.length < 2 ? [] : curves.map((curve, r) =>

@@ -1,7 +1,6 @@
 #include "fedep/page/report_data.h"
 
 #include <cmath>
-#include <functional>
 #include <map>
 #include <string_view>
 
@@ -9,7 +8,6 @@
 #include "fedep/config/write_recipe.h"
 #include "fedep/page/recipe_diff.h"
 #include "fedep/page/run_curves.h"
-#include "fedep/round/play_round.h"
 
 namespace fedep {
 namespace {
@@ -71,52 +69,45 @@ Json phases_json(const Recipe& recipe) {
   return phases;
 }
 
-// What went wrong or was held back, in all and round by round.
 Json counters_json(const RunRecord& run) {
-  const std::vector<RoundRecord>& played = run.history.rounds;
-  Json counters = Json::object();
-  const auto add = [&](const char* name, const auto& count_in) {
-    double total = 0;
-    Json rounds = Json::array();
-    for (std::size_t i = 0; i < played.size(); ++i) {
-      const auto count = double(std::invoke(count_in, played[i]));
-      total += count;
-      if (count > 0) rounds.push_back({i + 1, count});
-    }
-    counters[name] = {{"total", total}, {"rounds", std::move(rounds)}};
+  RoundCounters counters;
+  if (run.so_far) {
+    counters = run.so_far->counters;
+  } else {
+    for (const RoundRecord& round : run.history.rounds) counters.add(round);
+  }
+  const auto json = [](const RoundCounter& counter) {
+    return Json{{"total", counter.total}, {"rounds", counter.rounds}};
   };
-  add("dropped", &RoundRecord::dropped);
-  add("outside_grid", &RoundRecord::outside_grid);
-  add("diverged", &RoundRecord::diverged);
-  add("skipped", &RoundRecord::skipped);
-  add("clipped", &RoundRecord::clipped);
-  add("guarded", &RoundRecord::guarded);
-  add("backed_off", [](const RoundRecord& round) { return round.step_scale < 1; });
-  return counters;
+  return {{"dropped", json(counters.dropped)},      {"outside_grid", json(counters.outside_grid)},
+          {"diverged", json(counters.diverged)},    {"skipped", json(counters.skipped)},
+          {"clipped", json(counters.clipped)},      {"guarded", json(counters.guarded)},
+          {"backed_off", json(counters.backed_off)}};
 }
 
-// Who was asked is a function of seed and round; only the number of clients must be known.
-Json participation_json(const RunRecord& run) {
-  const auto clients = run.history.header ? std::size_t(run.history.header->clients) : 0;
-  const auto asked = std::size_t(run.recipe.server.clients_per_round);
-  const std::size_t rounds = run.history.rounds.size();
-  if (clients == 0 || asked > clients || rounds == 0) return nullptr;
-  std::map<std::size_t, std::int64_t> times;
-  for (std::size_t round = 0; round < rounds; ++round) {
-    for (const std::size_t client :
-         sample_clients(run.recipe.seed, std::int64_t(round), clients, asked)) {
-      ++times[client];
-    }
-  }
+// Only the number of clients must be known.
+std::optional<Participation> participation_of(const RunRecord& run) {
+  if (run.so_far) return run.so_far->participation;
+  const std::int64_t clients = run.history.header ? run.history.header->clients : 0;
+  if (clients <= 0) return std::nullopt;
+  Participation asked(run.recipe.seed, std::size_t(clients),
+                      std::size_t(run.recipe.server.clients_per_round));
+  asked.count_until(run.played());
+  return asked;
+}
+
+Json participation_json(const std::optional<Participation>& asked) {
+  if (!asked || asked->counted() == 0) return nullptr;
+  const std::size_t clients = asked->clients();
   Json out{{"clients", clients}};
   if (clients <= kMostClientsShown) {
     std::vector<std::int64_t> counts(clients, 0);
-    for (const auto& [client, count] : times) counts[client] = count;
+    for (const auto& [client, count] : asked->times()) counts[client] = count;
     out["counts"] = counts;
   } else {
     std::map<std::int64_t, std::int64_t> clients_by_times{
-        {0, std::int64_t(clients - times.size())}};
-    for (const auto& [client, count] : times) ++clients_by_times[count];
+        {0, std::int64_t(clients - asked->times().size())}};
+    for (const auto& [client, count] : asked->times()) ++clients_by_times[count];
     out["times"] = Json::array();
     for (const auto& [count, how_many] : clients_by_times) {
       out["times"].push_back({count, how_many});
@@ -145,10 +136,51 @@ Json posterior_json(const std::optional<PosteriorSpread>& spread) {
   return out;
 }
 
-// A part of evaluation.json as it is, null where there is none.
-Json part_of(const Json& evaluation, const char* key) {
-  if (!evaluation.is_object() || !evaluation.contains(key)) return nullptr;
-  return evaluation.at(key);
+// evaluation.json may hold anything; the page gets what it expects, and null for the rest.
+Json part_of(const Json& json, const char* key) {
+  return json.is_object() && json.contains(key) ? json.at(key) : Json(nullptr);
+}
+
+Json number_in(const Json& json, const char* key) {
+  const Json value = part_of(json, key);
+  return value.is_number() ? value : Json(nullptr);
+}
+
+Json bins_json(const Json& bins) {
+  if (!bins.is_array()) return nullptr;
+  Json out = Json::array();
+  for (const Json& bin : bins) {
+    out.push_back({{"confidence", number_in(bin, "confidence")},
+                   {"accuracy", number_in(bin, "accuracy")},
+                   {"weight", number_in(bin, "weight")}});
+  }
+  return out;
+}
+
+Json reliability_json(const Json& evaluation) {
+  const Json reliability = part_of(evaluation, "reliability");
+  if (!reliability.is_object()) return nullptr;
+  return {{"point", bins_json(part_of(reliability, "point"))},
+          {"marginal", bins_json(part_of(reliability, "marginal"))}};
+}
+
+Json per_client_json(const Json& evaluation) {
+  const Json rows = part_of(evaluation, "per_client");
+  if (!rows.is_array()) return nullptr;
+  Json out = Json::array();
+  for (const Json& row : rows) {
+    const Json client = part_of(row, "client"), scores = part_of(row, "metrics");
+    Json metrics = Json::object();
+    if (scores.is_object()) {
+      for (const auto& [name, value] : scores.items()) {
+        if (value.is_number()) metrics[name] = value;
+      }
+    }
+    out.push_back({{"client", client.is_string() ? client : Json(client.dump())},
+                   {"examples", number_in(row, "examples")},
+                   {"metrics", std::move(metrics)}});
+  }
+  return out;
 }
 
 Json curves_json(const RunRecord& run) {
@@ -170,7 +202,8 @@ Json run_json(const RunRecord& run) {
   return {{"name", run.name},
           {"seed", run.recipe.seed},
           {"status", status_name(run.status)},
-          {"played", run.history.rounds.size()},
+          {"played", run.played()},
+          {"rounds_each", run.rounds_each()},
           {"rounds", rounds_in(run.recipe)},
           {"algorithm", last != nullptr ? last->algorithm : ""},
           {"inference", last != nullptr ? inference_of(*last) : ""},
@@ -188,9 +221,9 @@ Json run_json(const RunRecord& run) {
           {"seconds", rounded(cumulative(run, seconds_of))},
           {"curves", curves_json(run)},
           {"counters", counters_json(run)},
-          {"participation", participation_json(run)},
-          {"reliability", part_of(run.evaluation, "reliability")},
-          {"per_client", part_of(run.evaluation, "per_client")},
+          {"participation", participation_json(participation_of(run))},
+          {"reliability", reliability_json(run.evaluation)},
+          {"per_client", per_client_json(run.evaluation)},
           {"posterior", posterior_json(run.posterior)}};
 }
 

@@ -8,12 +8,12 @@
 //  "groups": [{"name", "runs": [index…]}…],            runs that differ in their seed alone
 //  "metrics": [{"name", "title", "percent", "larger_is_better"}…],
 //  "diff": {"keys": […], "values": [[a value per run]…]},
-//  "runs": [{"name", "seed", "status", "played", "rounds", "algorithm", "inference", "data",
+//  "runs": [{"name", "seed", "status", "played", "rounds", "rounds_each", "algorithm", "inference", "data",
 //            "model", "every", "asked", "device", "machine", "recipe", "faults",
 //            "phases": [{"algorithm", "first_round", "rounds"}…],
 //            "bytes": [cumulative…], "seconds": [cumulative…],
-//            "curves": {"accuracy": [a value or null per round]…},
-//            "counters": {"dropped": {"total", "rounds": [[round, count]…]}…},
+//            "curves": {"accuracy": [a value or null per round, or per rounds_each of them]…},
+//            "counters": {"dropped": {"total", "rounds": that had some}…},
 //            "participation": {"clients", "counts": [times asked…]
 //                              or "times": [[times, clients]…]},
 //            "reliability": {"point": […], "marginal": […]}, "per_client": …,
@@ -43,7 +43,7 @@ struct ReportExtras {
   std::string version = {};
   // Of algorithms and inference methods, by name; one without is shown by its name.
   std::map<std::string, std::string> titles = {};
-  bool live = false;  // the page asks for /data.json every two seconds
+  bool live = false;  // the page asks for data.json every two seconds
 };
 
 Json report_data(std::span<const RunRecord> runs, const ReportExtras& extras);

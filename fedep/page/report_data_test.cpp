@@ -80,7 +80,7 @@ TEST(ReportData, AddsUpGuardsAndDropouts) {
   run.history.rounds[4].step_scale = 0.25;
   const Json counters = data_of(run)["counters"];
   EXPECT_EQ(counters["dropped"]["total"], 3);
-  EXPECT_EQ(counters["dropped"]["rounds"], Json::parse("[[2, 2.0], [5, 1.0]]"));
+  EXPECT_EQ(counters["dropped"]["rounds"], 2);
   EXPECT_EQ(counters["backed_off"]["total"], 1);
   EXPECT_EQ(counters["guarded"]["total"], 0);
 }
@@ -97,6 +97,43 @@ TEST(ReportData, HandsOnEvaluationPosteriorTablesAndNotices) {
   EXPECT_EQ(data["runs"][0]["posterior"]["deviation"], 0.5);
   EXPECT_EQ(data["tables"][0]["rows"][0][0], "1");
   EXPECT_EQ(data["notices"][0], "b is not shown");
+}
+
+TEST(ReportData, HasOfAnEvaluationOnlyWhatThePageExpects) {
+  RunRecord run = test_run("a", 1, half);
+  run.evaluation =
+      Json::parse(R"({"reliability": {"point": [null, 7, {"weight": "x"}], "marginal": 3},
+    "per_client": [null, {"client": {}, "examples": [], "metrics": {"accuracy": 0.5, "nll": "x"}}]})");
+  const Json json = data_of(run);
+  EXPECT_EQ(json["reliability"]["point"].size(), 3u);
+  for (const Json& bin : json["reliability"]["point"]) EXPECT_TRUE(bin.at("weight").is_null());
+  EXPECT_TRUE(json["reliability"]["marginal"].is_null());
+  EXPECT_TRUE(json["per_client"][0]["client"].is_string());
+  EXPECT_EQ(json["per_client"][1]["metrics"], Json({{"accuracy", 0.5}}));
+  for (const char* text : {"[]", "3", R"({"reliability": [], "per_client": {}})"}) {
+    run.evaluation = Json::parse(text);
+    EXPECT_TRUE(data_of(run)["reliability"].is_null());
+    EXPECT_TRUE(data_of(run)["per_client"].is_null());
+  }
+}
+
+TEST(ReportData, OfAWatchedRunSaysHowManyRoundsAPointStandsFor) {
+  RunRecord run = test_run("a", 1, half);
+  run.so_far = RunSoFar{.played = 48, .rounds_each = 8, .counters = {}, .participation = {}};
+  run.so_far->counters.dropped = {5, 3};
+  const Json json = data_of(run);
+  EXPECT_EQ(json["played"], 48);
+  EXPECT_EQ(json["rounds_each"], 8);
+  EXPECT_EQ(json["counters"]["dropped"]["rounds"], 3);
+  EXPECT_TRUE(json["participation"].is_null());
+}
+
+TEST(ReportData, AsksNobodyWhereALogNamesMoreClientsThanThereAre) {
+  RunRecord run = test_run("a", 1, half);
+  for (const std::int64_t clients : {std::int64_t(-3), std::int64_t(1) << 60}) {
+    run.history.header->clients = clients;
+    EXPECT_TRUE(data_of(run)["participation"].is_null());
+  }
 }
 
 TEST(ReportData, OfNothingIsEmpty) {

@@ -16,6 +16,12 @@ const html = (tag, attributes, ...children) => fill(document.createElement(tag),
 const svg = (tag, attributes, ...children) => fill(document.createElementNS(SVG_NAMESPACE, tag), attributes, children);
 const byId = (id) => document.getElementById(id);
 
+// What a table of names holds under one. A score may be called constructor; what objects have by themselves is not meant.
+const entry = (table, name) => (table && Object.hasOwn(table, name) ? table[name] : undefined);
+
+// Of however many; a call takes no more than some ten thousand arguments.
+const smallestOf = (values, start = Infinity) => values.reduce((least, value) => Math.min(least, value), start);
+const largestOf = (values, start = -Infinity) => values.reduce((most, value) => Math.max(most, value), start);
 const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
 const round2 = (value) => Math.round(value * 100) / 100;
 
@@ -50,7 +56,7 @@ function shownBeside(metric, value, deviation) {
   return decimals === null ? plain(deviation) : deviation.toFixed(decimals);
 }
 const SHORT = { nll: "NLL", ece: "ECE", brier: "Brier", auc: "AUC", rmse: "RMSE", distance: "Distance" };
-const shortTitle = (metric) => SHORT[metric.name] ?? metric.title;
+const shortTitle = (metric) => entry(SHORT, metric.name) ?? metric.title;
 
 // Multiples of 1, 2 or 5 times a power of ten within [low, high], about `count` of them.
 function ticksBetween(low, high, count) {
@@ -59,12 +65,14 @@ function ticksBetween(low, high, count) {
   const base = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((factor) => factor * base).find((candidate) => candidate >= raw * 0.999);
   const out = [];
-  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; ++i) out.push(Math.abs(i * step) < step * 1e-9 ? 0 : i * step);
+  const first = Math.ceil(low / step - 1e-9), last = Math.floor(high / step + 1e-9);
+  if (!(Math.max(Math.abs(first), Math.abs(last)) < 1e15 && last - first <= 1000)) return [low];  // closer than numbers lie
+  for (let i = first; i <= last; ++i) out.push(Math.abs(i * step) < step * 1e-9 ? 0 : i * step);
   return out;
 }
 
 // Of an algorithm or an inference method.
-const titleOf = (data, name) => data.titles[name] ?? name;
+const titleOf = (data, name) => entry(data.titles, name) ?? name;
 const plural = (count, noun) => `${whole(count)} ${noun}${count === 1 ? "" : "s"}`;
 
 // Neighbours differ in colour and in dash; curve_figure.cpp has the same list.

@@ -198,19 +198,19 @@ function renderParticipation(data) {
 
 // One score, client by client, where `fedep evaluate` has left it: a row per group, a dot per client.
 function renderPerClient(data, visible) {
-  const metric = data.metrics.find((m) => data.runs.some((run) => run.per_client?.some?.((row) => isNumber(row.metrics?.[m.name]))));
+  const metric = data.metrics.find((m) => data.runs.some((run) => run.per_client?.some?.((row) => isNumber(entry(row.metrics, m.name)))));
   if (!metric) return [];
   const rows = data.groups.map((group, index) => {
     const run = group.runs.map((i) => data.runs[i]).find((r) => Array.isArray(r.per_client));
-    const dots = run && visible(group) ? run.per_client.filter((row) => isNumber(row.metrics?.[metric.name])) : [];
-    return { index, name: group.name, dots: dots.map((row) => ({ client: row.client, examples: row.examples, value: row.metrics[metric.name] })).sort((a, b) => a.value - b.value) };
+    const dots = run && visible(group) ? run.per_client.filter((row) => isNumber(entry(row.metrics, metric.name))) : [];
+    return { index, name: group.name, dots: dots.map((row) => ({ client: row.client, examples: row.examples, value: entry(row.metrics, metric.name) })).sort((a, b) => a.value - b.value) };
   }).filter((row) => row.dots.length > 0);
   if (rows.length === 0) return [];
   const width = 960, left = 150, right = width - 20, rowHeight = 34, bottom = 8 + rows.length * rowHeight;
   const values = rows.flatMap((row) => row.dots.map((dot) => dot.value));
-  const low = Math.min(...values), high = Math.max(...values), pad = 0.04 * (high - low || Math.abs(high) || 1);
+  const low = smallestOf(values), high = largestOf(values), pad = 0.04 * (high - low || Math.abs(high) || 1);
   const x = (value) => left + ((value - low + pad) / (high - low + 2 * pad)) * (right - left);
-  const most = Math.max(1, ...rows.flatMap((row) => row.dots.map((dot) => dot.examples ?? 1)));
+  const most = largestOf(rows.flatMap((row) => row.dots.map((dot) => dot.examples ?? 1)), 1);
   const picture = svg("svg", { viewBox: `0 0 ${width} ${bottom + 22}`, role: "img", "aria-label": `${metric.title}, client by client` });
   const grid = svg("g", { class: "grid" });
   for (const value of ticksBetween(low - pad, high + pad, 8)) {

@@ -95,6 +95,14 @@ std::optional<PosteriorSpread> read_posterior(const fs::path& run, const Recipe&
   return posterior_spread(read_safetensors(checkpoint));
 }
 
+Json read_evaluation(const fs::path& run) {
+  const fs::path file = run / "evaluation.json";
+  if (!fs::exists(file)) return nullptr;
+  Json evaluation = Json::parse(text_of(file), nullptr, false);
+  if (!evaluation.is_object()) throw InputError("evaluation.json: expected a JSON object");
+  return evaluation;
+}
+
 RunRecord read_run_record(const fs::path& path, std::string name,
                           std::uintmax_t largest_checkpoint) {
   if (!fs::is_directory(path)) {
@@ -124,12 +132,10 @@ RunRecord read_run_record(const fs::path& path, std::string name,
     run.status = RunStatus::running;
   }
   // A part that cannot be read is left out; the rest of the run is still worth showing.
-  if (const fs::path file = path / "evaluation.json"; fs::exists(file)) {
-    run.evaluation = Json::parse(text_of(file), nullptr, false);
-    if (!run.evaluation.is_object()) {
-      run.evaluation = nullptr;
-      run.faults.push_back("evaluation.json: expected a JSON object");
-    }
+  try {
+    run.evaluation = read_evaluation(path);
+  } catch (const InputError& error) {
+    run.faults.push_back(error.what());
   }
   try {
     run.posterior = read_posterior(path, run.recipe, largest_checkpoint);

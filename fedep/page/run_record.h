@@ -13,13 +13,23 @@
 #include <vector>
 
 #include "fedep/config/recipe.h"
+#include "fedep/page/participation.h"
 #include "fedep/page/posterior_spread.h"
+#include "fedep/page/round_counters.h"
 #include "fedep/store/history.h"
 #include "fedep/store/json.h"
 
 namespace fedep {
 
 enum class RunStatus { finished, running, stopped };
+
+// Of a run that is watched: what was added up as its rounds came.
+struct RunSoFar {
+  std::int64_t played = 0;
+  std::int64_t rounds_each = 1;  // that a record of its history stands for (thinned_rounds.h)
+  RoundCounters counters;
+  std::optional<Participation> participation;  // nothing while it is being counted
+};
 
 struct RunRecord {
   std::string name;
@@ -32,6 +42,12 @@ struct RunRecord {
   Json evaluation = nullptr;
   std::optional<PosteriorSpread> posterior;  // nothing in phases of point estimates
   std::vector<std::string> faults;           // sentences on what could not be read
+  std::optional<RunSoFar> so_far;            // nothing: `history` has all there is
+
+  std::int64_t played() const {
+    return so_far ? so_far->played : std::int64_t(history.rounds.size());
+  }
+  std::int64_t rounds_each() const { return so_far ? so_far->rounds_each : 1; }
 };
 
 // When a file was last written, as 2026-01-31T12:00:00Z.
@@ -55,6 +71,9 @@ RunRecord read_run_record(const std::filesystem::path& run, std::string name = "
 std::optional<PosteriorSpread> read_posterior(const std::filesystem::path& run,
                                               const Recipe& recipe,
                                               std::uintmax_t largest_checkpoint);
+
+// A run's evaluation.json, null if there is none. Throws InputError for what is no JSON object.
+Json read_evaluation(const std::filesystem::path& run);
 
 // A name for each folder: its own, with as many of its parents as tell it from the others.
 std::vector<std::string> names_of(const std::vector<std::filesystem::path>& runs);
