@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "app/output.h"
 #include "fedep/algorithm/algorithm.h"
 #include "fedep/data/partition_kinds.h"
 #include "fedep/data/registry.h"
@@ -85,7 +86,7 @@ void add_list_command(Command& app, int&) {
   Command* command = app.add_subcommand(
       "list", "algorithms, inference, models, data, partitions, optimizers and places, by name");
   command->add_option("what", *what, "one of the lists; default all");
-  command->callback([what] { fmt::print("{}", list_text(*what)); });
+  command->callback([what] { print_text("{}", list_text(*what)); });
 }
 
 }  // namespace fedep

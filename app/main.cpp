@@ -1,8 +1,6 @@
 // The command line. Results go to stdout, everything else to stderr.
-// Exit codes: 0 done, 1 failed while running, 2 bad usage or input, 130 interrupted and resumable.
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
+// Exit codes: 0 done, 1 failed while running, 2 bad usage or input, 130 interrupted and resumable,
+// 141 when what reads the results has gone.
 #include <exception>
 #include <string>
 #include <string_view>
@@ -14,10 +12,12 @@
 #include "app/data/data_command.h"
 #include "app/failure.h"
 #include "app/list_command.h"
+#include "app/output.h"
 #include "app/posterior/coefficients_command.h"
 #include "app/posterior/evaluate_command.h"
 #include "app/posterior/export_command.h"
 #include "app/posterior/predict_command.h"
+#include "app/printable.h"
 #include "app/report/report_command.h"
 #include "app/reproduce/compare_command.h"
 #include "app/reproduce/reproduce_command.h"
@@ -29,22 +29,17 @@
 
 namespace {
 
-int fail(std::string_view what, int code) {
-  fmt::print(stderr, "fedep: {}\n", what);
-  return code;
-}
+constexpr int kNobodyReads = 141;  // as a shell calls what SIGPIPE ends
 
-// Results that are lost on their way out, to a full disk for instance, are not a success.
-void flush_results() {
-  errno = 0;
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    throw fedep::RunError(fmt::format("standard output: cannot write: {}", std::strerror(errno)));
-  }
+int fail(std::string_view what, int code) {
+  fedep::say("fedep: {}\n", fedep::printable(what));
+  return code;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  fedep::keep_standard_streams();
   fedep::prepare_process();
   fedep::Command app("Federated learning as Bayesian inference, by expectation propagation.",
                      "fedep");
@@ -67,8 +62,10 @@ int main(int argc, char** argv) {
   fedep::add_list_command(app, exit_code);
   try {
     app.parse(argc, argv);
-    flush_results();
+    fedep::flush_results();  // lost on their way out, results are not a success
     return exit_code;
+  } catch (const fedep::ReaderGone&) {
+    return kNobodyReads;
   } catch (...) {
     const fedep::Failure failure = fedep::failure_of(std::current_exception());
     return fail(failure.line, failure.exit_code);

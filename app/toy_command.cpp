@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "app/output.h"
 #include "app/whole_number.h"
 #include "fedep/message/error.h"
 #include "fedep/page/toy_figure.h"
@@ -57,7 +58,7 @@ void write_figures(const ToyOptions& options, const ToyResult& result) {
   write_picture(distance, draw_toy_distances({result.fed_avg.by_round, result.fed_pa.by_round,
                                               result.fed_ep.by_round,
                                               result.fed_ep_identity.by_round, options.trials}));
-  fmt::print(stderr, "wrote {} and {}\n", contours, distance);
+  say("wrote {} and {}\n", contours, distance);
 }
 
 }  // namespace
@@ -101,7 +102,7 @@ int toy_command(const ToyOptions& options) {
                                                .seed = options.seed,
                                                .float32 = options.float32});
   if (!options.figure.empty()) write_figures(options, result);
-  fmt::print("{}", options.json ? toy_json(options, result) : toy_table(options, result));
+  print_text("{}", options.json ? toy_json(options, result) : toy_table(options, result));
   return 0;
 }
 

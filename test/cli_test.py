@@ -12,7 +12,7 @@ import sys
 import unittest
 
 from cli import CliTest
-from program import LABELLED, Program
+from program import LABELLED, Program, contents
 
 
 class Usage(CliTest):
@@ -79,6 +79,48 @@ class Usage(CliTest):
                 )
             self.assertEqual(done.returncode, 1, done.stderr)
             self.assert_says(done.stderr.splitlines()[-1], "standard output", "No space left")
+
+    def with_streams(self, redirections, *arguments):
+        """The program with its standard streams redirected by a shell."""
+        command = ["sh", "-c", f'exec "$@" {redirections}', "sh", self.program.path, *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+    @unittest.skipUnless(os.path.exists("/dev/full"), "there is no /dev/full")
+    def test_what_cannot_be_said_is_lost_and_the_run_goes_on(self):
+        self.assert_succeeds(self.run_recipe(out=self.folder / "plain"))
+        for number, redirection in enumerate(("2>/dev/full", "2>&-", "<&- 2>&-")):
+            with self.subTest(redirection):
+                out = self.folder / f"run{number}"
+                done = self.with_streams(redirection, "run", self.recipe, "--out", out)
+                self.assertEqual(done.returncode, 0)
+                self.assertRegex(done.stdout, r"^distance \S+\n$")
+                self.assertEqual(contents(out), contents(self.folder / "plain"))  # no word of it went into a file
+                self.assertEqual(self.with_streams(redirection, "run", self.folder / "none.toml").returncode, 2)
+
+    def test_a_result_without_a_place_is_a_failure(self):
+        for redirection in (">&-", "<&- >&-", ">&- 2>/dev/full", ">&- 2>&-"):
+            with self.subTest(redirection):
+                done = self.with_streams(redirection, "list")
+                self.assertEqual(done.returncode, 1)
+                if "2>" not in redirection:
+                    self.assert_one_line(done, 1, "standard output: cannot write")
+        out = self.folder / "closed"
+        self.assertEqual(self.with_streams(">&-", "run", self.recipe, "--out", out).returncode, 1)
+        self.assertTrue(all(line.startswith("{") for line in (out / "log.jsonl").read_text().splitlines()))
+
+    def test_a_reader_that_goes_ends_nothing_but_its_results(self):
+        for stream, arguments, code in (
+            ("stdout", ["list"], 141),
+            ("stderr", ["run", self.recipe, "--out", self.out], 0),
+        ):
+            reading, writing = os.pipe()
+            os.close(reading)
+            streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: writing}
+            done = subprocess.run([self.program.path, *map(str, arguments)], text=True, timeout=120, **streams)
+            os.close(writing)
+            self.assertEqual(done.returncode, code)
+            if stream == "stdout":
+                self.assertEqual(done.stderr, "")
 
     def test_bench_takes_device_and_precision_as_runs_do(self):
         recipe = self.folder / "labelled.toml"

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "app/output.h"
 #include "app/run/run_recipe.h"
 #include "app/whole_number.h"
 #include "fedep/config/read_recipe.h"
@@ -106,10 +107,9 @@ int bench_round(const BenchOptions& options) {
     if (rows.back().times.steps == 0) {
       throw InputError("bench round: clients must make steps, but none has a whole batch");
     }
-    fmt::print(stderr, "{} clients: {:.4g} ms per client-step\n", clients,
-               derived(rows.back()).step_ms);
+    say("{} clients: {:.4g} ms per client-step\n", clients, derived(rows.back()).step_ms);
   }
-  fmt::print("{}", options.json ? bench_json(rows) : bench_table(rows));
+  print_text("{}", options.json ? bench_json(rows) : bench_table(rows));
   return 0;
 }
 

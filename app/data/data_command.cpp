@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "app/data/import_command.h"
+#include "app/output.h"
 #include "app/run/run_recipe.h"
 #include "fedep/config/read_recipe.h"
 #include "fedep/data/registry.h"
@@ -70,7 +71,7 @@ int describe_command(const DescribeOptions& options) {
     description.model = recipe.model.name;
     description.model_size = make_model(recipe.model, data->info())->size();
   }
-  fmt::print("{}", options.json ? description_json(description) : description_text(description));
+  print_text("{}", options.json ? description_json(description) : description_text(description));
   return 0;
 }
 

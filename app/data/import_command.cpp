@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "app/output.h"
 #include "app/run/run_recipe.h"
 #include "app/whole_number.h"
 #include "fedep/config/read_recipe.h"
@@ -61,10 +62,9 @@ int import_data(const ImportOptions& options) {
     throw RunError(
         fmt::format("{}: shards must read back as they were written, but do not", options.out));
   }
-  fmt::print(stderr, "{} clients, {} + {} examples: {} files, {:.1f} MB\n",
-             task->data()->clients().size(), totals.train, totals.test, totals.files,
-             double(totals.bytes) * 1e-6);
-  fmt::print("[data]\nname = \"shards\"\npath = {}\n{}", path_text(options.out),
+  say("{} clients, {} + {} examples: {} files, {:.1f} MB\n", task->data()->clients().size(),
+      totals.train, totals.test, totals.files, double(totals.bytes) * 1e-6);
+  print_text("[data]\nname = \"shards\"\npath = {}\n{}", path_text(options.out),
              recipe.data.augment ? "augment = true\n" : "");
   return 0;
 }
@@ -95,13 +95,12 @@ int synthesise(const SynthOptions& options) {
     write_table(*data, [&](std::string_view line) { sink(std::as_bytes(std::span(line))); });
   });
   if (const std::size_t classes = training_classes(*data); classes < kSyntheticClasses) {
-    fmt::print(stderr,
-               "only {} of {} classes have training examples: a run on the table knows no others\n",
-               classes, kSyntheticClasses);
+    say("only {} of {} classes have training examples: a run on the table knows no others\n",
+        classes, kSyntheticClasses);
   }
-  fmt::print(stderr, "{} clients, {} features: {}\n", data->clients().size(),
-             data->info().feature_count(), options.out);
-  fmt::print(
+  say("{} clients, {} features: {}\n", data->clients().size(), data->info().feature_count(),
+      options.out);
+  print_text(
       "[data]\nname = \"tabular\"\npath = {}\nclient_column = \"client\"\nlabel_column = "
       "\"label\"\nlabel = \"classes\"\ntest_column = \"part\"\nscale = false\n",
       path_text(options.out));

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "app/output.h"
 #include "app/posterior/saved_posterior.h"
 #include "app/reproduce/table_metrics.h"
 #include "app/run/run_recipe.h"
@@ -63,7 +64,7 @@ constexpr const char* kNoise =
 
 void print_coefficients(const std::string& path, const std::string& data, bool json) {
   const CoefficientTable table = read_coefficients(path, data_folder(data));
-  fmt::print("{}", json ? coefficients_json(table) : coefficients_text(table));
+  print_text("{}", json ? coefficients_json(table) : coefficients_text(table));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "app/output.h"
 #include "app/posterior/evaluation_file.h"
 #include "app/posterior/saved_posterior.h"
 #include "app/reproduce/table_metrics.h"
@@ -100,9 +101,9 @@ void evaluate(const Options& options) {
   const EvaluateReport report =
       evaluate_run(options.path, data_folder(options.data),
                    {options.samples, options.last_layer, options.average});
-  for (const std::string& note : report.notes) fmt::print(stderr, "{}\n", note);
+  for (const std::string& note : report.notes) say("{}\n", note);
   const Json json = evaluation_json(report);
-  fmt::print("{}", options.json ? json.dump() + "\n" : evaluation_text(report, options.per_client));
+  print_text("{}", options.json ? json.dump() + "\n" : evaluation_text(report, options.per_client));
   std::error_code ignored;
   const bool is_run = std::filesystem::is_directory(options.path, ignored);
   if (options.out.empty() && !is_run) return;
@@ -110,7 +111,7 @@ void evaluate(const Options& options) {
                                         ? std::filesystem::path(options.path) / "evaluation.json"
                                         : std::filesystem::path(options.out);
   write_evaluation(out, json);
-  fmt::print(stderr, "evaluation is in {}\n", out.string());
+  say("evaluation is in {}\n", out.string());
 }
 
 }  // namespace

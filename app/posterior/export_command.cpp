@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "app/output.h"
 #include "app/posterior/saved_posterior.h"
 #include "fedep/message/error.h"
 #include "fedep/message/table.h"
@@ -55,16 +56,16 @@ struct Options {
 
 void run_safetensors(const Options& options) {
   const std::vector<fs::path> written = export_safetensors(options.path, options.out);
-  for (const fs::path& path : written) fmt::print("{}\n", path.string());
+  for (const fs::path& path : written) print_bytes(path.string() + "\n");
   const bool has_std = std::ranges::any_of(
       written, [](const fs::path& path) { return path.filename() == "std.safetensors"; });
   if (!has_std) {
-    fmt::print(stderr, "the algorithm estimates no uncertainty, so there is no std.safetensors\n");
+    say("the algorithm estimates no uncertainty, so there is no std.safetensors\n");
   }
 }
 
 void run_module(const Options& options) {
-  fmt::print("{}\n", export_module(options.path, options.out).string());
+  print_bytes(export_module(options.path, options.out).string() + "\n");
 }
 
 struct Format {

@@ -15,6 +15,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "app/output.h"
 #include "app/posterior/saved_posterior.h"
 #include "app/run/run_recipe.h"
 #include "app/whole_number.h"
@@ -214,19 +215,18 @@ void predict(const Options& options) {
   const Format& format = format_of_output(options);
   const PredictedRows rows = predict_file(options.path, options.file, data_folder(options.data),
                                           options.samples, options.how);
-  for (const std::string& note : rows.notes) fmt::print(stderr, "{}\n", note);
+  for (const std::string& note : rows.notes) say("{}\n", note);
   const std::string text = format.text(rows);
   if (options.out.empty()) {
-    fmt::print("{}", text);
+    print_bytes(text);
   } else {
     replace_file(options.out, std::as_bytes(std::span(text)));
   }
   std::size_t outliers = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) outliers += rows.outlier(i);
-  fmt::print(stderr, "{} examples, {} of them unlike the training data; {}\n", rows.size(),
-             outliers,
-             rows.samples > 0 ? fmt::format("mean prediction of {} draws", rows.samples)
-                              : "prediction at the mean");
+  say("{} examples, {} of them unlike the training data; {}\n", rows.size(), outliers,
+      rows.samples > 0 ? fmt::format("mean prediction of {} draws", rows.samples)
+                       : "prediction at the mean");
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "app/file_name.h"
+#include "app/output.h"
 #include "app/report/report_build.h"
 #include "app/reproduce/result_curve.h"
 #include "app/whole_number.h"
@@ -57,7 +59,7 @@ Shown read_runs(const ReportRequest& request) {
     }
   }
   if (shown.runs.empty() && first) throw *first;
-  for (const std::string& notice : shown.notices) fmt::print(stderr, "not shown: {}\n", notice);
+  for (const std::string& notice : shown.notices) say("not shown: {}\n", notice);
   return shown;
 }
 
@@ -125,14 +127,12 @@ std::vector<fs::path> write_figures(std::span<const RunRecord> runs, const Repor
       figure.note += "; ◇ averaged over draws";
       if (request.window > 1) figure.note += ", of one round";
     }
-    fs::path file = fmt::format("{}-{}.svg", request.figure, score);
+    fs::path file = fmt::format("{}-{}.svg", request.figure, file_name_part(score));
     write_text(file, draw_curves(figure));
     files.push_back(std::move(file));
   }
   if (request.marginal && !any_marginal) {
-    fmt::print(
-        stderr,
-        "no run has scores averaged over draws (evaluate.samples), so the pictures show none\n");
+    say("no run has scores averaged over draws (evaluate.samples), so the pictures show none\n");
   }
   return files;
 }
@@ -206,7 +206,7 @@ void add_report_command(Command& app, int& exit_code) {
                    "of --table: only these result rows, separated by commas")
       ->delimiter(',');
   command->callback([request, &exit_code] {
-    for (const fs::path& file : write_report(*request)) fmt::print("{}\n", file.string());
+    for (const fs::path& file : write_report(*request)) print_bytes(file.string() + "\n");
     exit_code = 0;
   });
 }

@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "app/output.h"
+#include "app/printable.h"
 #include "fedep/message/check.h"
 #include "fedep/store/history.h"
 
@@ -27,15 +29,16 @@ struct Summary {
 Metrics scores_of(const RoundRecord& round) {
   Metrics scores = round.scores;
   std::erase_if(scores, [](const auto& score) { return std::isnan(score.second); });
+  for (auto& [name, value] : scores) name = printable(name);
   return scores;
 }
 
 Summary summarise(const std::filesystem::path& run) {
   Summary summary;
-  summary.name = run.filename().empty() ? run.parent_path().filename() : run.filename();
+  summary.name = printable((run.filename().empty() ? run.parent_path() : run).filename().string());
   for (const RoundRecord& round : read_history(run / "log.jsonl").rounds) {
     ++summary.rounds;
-    summary.algorithm = round.phase;
+    summary.algorithm = printable(round.phase);
     summary.seconds += round.seconds;
     summary.megabytes_up += double(round.bytes_up) / 1e6;
     if (Metrics scores = scores_of(round); !scores.empty()) summary.scores = std::move(scores);
@@ -55,24 +58,24 @@ void compare(const std::vector<std::string>& runs) {
       if (std::find(columns.begin(), columns.end(), name) == columns.end()) columns.push_back(name);
     }
   }
-  fmt::print("{:<20} {:<10} {:>6} {:>8} {:>8}", "run", "algorithm", "rounds", "seconds", "MB up");
+  print_text("{:<20} {:<10} {:>6} {:>8} {:>8}", "run", "algorithm", "rounds", "seconds", "MB up");
   for (const std::string& column : columns)
-    fmt::print(" {:>{}}", column, std::max<std::size_t>(8, column.size()));
-  fmt::print("\n");
+    print_text(" {:>{}}", column, std::max<std::size_t>(8, column.size()));
+  print_text("\n");
   for (const Summary& summary : summaries) {
-    fmt::print("{:<20} {:<10} {:>6} {:>8.1f} {:>8.2f}", summary.name, summary.algorithm,
+    print_text("{:<20} {:<10} {:>6} {:>8.1f} {:>8.2f}", summary.name, summary.algorithm,
                summary.rounds, summary.seconds, summary.megabytes_up);
     for (const std::string& column : columns) {
       const auto found = std::find_if(summary.scores.begin(), summary.scores.end(),
                                       [&](const auto& score) { return score.first == column; });
       const std::size_t width = std::max<std::size_t>(8, column.size());
       if (found == summary.scores.end()) {
-        fmt::print(" {:>{}}", "-", width);
+        print_text(" {:>{}}", "-", width);
       } else {
-        fmt::print(" {:>{}.4f}", found->second, width);
+        print_text(" {:>{}.4f}", found->second, width);
       }
     }
-    fmt::print("\n");
+    print_text("\n");
   }
 }
 

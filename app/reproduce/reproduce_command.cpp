@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "app/output.h"
 #include "app/report/report_command.h"
 #include "app/reproduce/comparison.h"
 #include "app/reproduce/paper_tables.h"
@@ -105,9 +106,7 @@ fs::path results_file(const ReproduceOptions& options) {
 void tell_uneven_scores(const Plan& plan, const History& history) {
   const int every = plan.recipe.evaluate.every;
   if (every <= 0 || is_scored_every(history.rounds, every)) return;
-  fmt::print(
-      stderr,
-      "{}: not every round that evaluate.every = {} names is scored, so there are no running "
+  say("{}: not every round that evaluate.every = {} names is scored, so there are no running "
       "means and no rounds to a threshold\n",
       (plan.out / "log.jsonl").string(), every);
 }
@@ -121,8 +120,8 @@ void keep(const ReproduceOptions& options, const Plan& plan, const Result& resul
           bool played_now) {
   const fs::path file = results_file(options);
   if (!adds_result(options, plan)) {
-    fmt::print(stderr, "only {} rounds: not added to {}; --results FILE adds it to FILE\n",
-               result.rounds, file.string());
+    say("only {} rounds: not added to {}; --results FILE adds it to FILE\n", result.rounds,
+        file.string());
     return;
   }
   if (options.results.empty()) fs::create_directories(file.parent_path());
@@ -138,9 +137,9 @@ void restore_evaluation_of(const ReproduceOptions& options, const Plan& plan) {
   const std::string file = (plan.out / "evaluation.json").string();
   try {
     restore_evaluation(plan.recipe, run_options(options, plan));
-    fmt::print(stderr, "{} was missing, and is written from the last checkpoint\n", file);
+    say("{} was missing, and is written from the last checkpoint\n", file);
   } catch (const InputError& error) {
-    fmt::print(stderr, "{} is missing and cannot be written: {}\n", file, error.what());
+    say("{} is missing and cannot be written: {}\n", file, error.what());
   }
 }
 
@@ -179,9 +178,9 @@ int run_plans(const ReproduceOptions& options) {
     const bool finished = is_finished(plan);
     History history;
     bool played = false;  // a round of it; other settings of scores and checkpoints need none
-    fmt::print(stderr, "[{}/{}] {} {}, seed {}, {} rounds: {}\n", i + 1, plans.size(),
-               options.plan.table, plan.row, plan.recipe.seed, rounds_of(plan.recipe),
-               finished ? "finished already" : plan.out.string());
+    say("[{}/{}] {} {}, seed {}, {} rounds: {}\n", i + 1, plans.size(), options.plan.table,
+        plan.row, plan.recipe.seed, rounds_of(plan.recipe),
+        finished ? "finished already" : plan.out.string());
     if (finished) {
       restore_evaluation_of(options, plan);
       history = read_history(plan.out / "log.jsonl");
@@ -189,7 +188,7 @@ int run_plans(const ReproduceOptions& options) {
       if (interrupt_requested()) return 130;  // in the last round of the run before
       RecipeRun run = run_recipe(plan.recipe, run_options(options, plan));
       if (run.result.end == RunEnd::interrupted) {
-        fmt::print(stderr, "{}\n", stop_text(run.result, "the same command goes on"));
+        say("{}\n", stop_text(run.result, "the same command goes on"));
         return 130;
       }
       played = run.result.played > 0;
@@ -199,7 +198,7 @@ int run_plans(const ReproduceOptions& options) {
     results.push_back(result_of(options, plan, history, played));
     keep(options, plan, results.back(), played);
   }
-  fmt::print("{}", comparison(options.plan.table, results, true));
+  print_text("{}", comparison(options.plan.table, results, true));
   if (!options.report.empty()) {
     ReportRequest request{.runs = {}, .out = options.report};
     for (const Plan& plan : plans) {
@@ -215,8 +214,7 @@ int run_plans(const ReproduceOptions& options) {
 void write_tables(const ReproduceOptions& options) {
   for (const std::string& table :
        write_pages(options.readme, read_results(results_file(options)))) {
-    fmt::print(stderr, "{} has no place <!-- {} --> for the results of that table\n",
-               options.readme, table);
+    say("{} has no place <!-- {} --> for the results of that table\n", options.readme, table);
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "app/file_name.h"
 #include "app/reproduce/paper_tables.h"
 #include "app/run/run_recipe.h"
 #include "fedep/config/read_recipe.h"
@@ -70,6 +71,8 @@ TableRecipes recipes_of(const PlanOptions& options) {
       throw InputError(
           fmt::format("{}: a recipe with a table needs a row too, but has none", file.string()));
     }
+    check_file_name(fmt::format("{}: table", file.string()), recipe.table);
+    check_file_name(fmt::format("{}: row", file.string()), recipe.row);
     if (!holds(tables, recipe.table)) tables.push_back(recipe.table);
     const bool is_own = recipe.table == options.table;
     if (!is_own && (table == nullptr ||

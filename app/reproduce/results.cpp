@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "app/output.h"
 #include "app/reproduce/paper_tables.h"
 #include "fedep/message/error.h"
 #include "fedep/store/durable_file.h"
@@ -127,8 +128,8 @@ Contents read_contents(const std::filesystem::path& path) {
 }
 
 void tell_cut_off(const std::filesystem::path& path, const Contents& contents) {
-  fmt::print(stderr, "{}:{}: the line was not written to its end, and is left out\n", path.string(),
-             contents.lines);
+  say("{}:{}: the line was not written to its end, and is left out\n", path.string(),
+      contents.lines);
 }
 
 // Waits until nobody else adds to the file. File systems that know no locks are taken as they are.

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "app/output.h"
+
 namespace fedep {
 namespace {
 
@@ -68,10 +70,9 @@ void Progress::show(const RoundReport& report) {
 void Progress::warn_of_refusals(const RoundReport& report) {
   if (std::exchange(warned_of_refusals_, true)) return;
   close();
-  fmt::print(stderr,
-             "round {}: answers of {} of {} clients refused: they are not finite, or far larger "
-             "than answers were. Clients whose steps diverge do that: docs/stability.md\n",
-             report.round + 1, report.numbers.outside_grid, report.numbers.asked);
+  say("round {}: answers of {} of {} clients refused: they are not finite, or far larger "
+      "than answers were. Clients whose steps diverge do that: docs/stability.md\n",
+      report.round + 1, report.numbers.outside_grid, report.numbers.asked);
 }
 
 // Clients that diverge slowly send answers that are finite, and taken.
@@ -85,10 +86,9 @@ void Progress::warn_of_loss(const RoundReport& report) {
     return;
   }
   close();
-  fmt::print(stderr,
-             "round {}: clients' training loss is {:.4g}, and was {:.4g} in round {}: their steps "
-             "diverge: docs/stability.md\n",
-             report.round + 1, loss, first_loss_, first_loss_round_ + 1);
+  say("round {}: clients' training loss is {:.4g}, and was {:.4g} in round {}: their steps "
+      "diverge: docs/stability.md\n",
+      report.round + 1, loss, first_loss_, first_loss_round_ + 1);
 }
 
 void Progress::warn_of_grid(const RoundReport& report) {
@@ -107,19 +107,19 @@ void Progress::show_bar(const RoundReport& report, double elapsed) {
   const double per_round = elapsed / double(done - first_round_);
   std::string bar;
   for (int i = 0; i < kBarWidth; ++i) bar += i < filled ? "█" : "░";
-  fmt::print(stderr, "\r{} {}/{} {}{}  {:.0f} client-steps/s  {} left\x1b[K", bar, done,
-             report.rounds, report.phase, metrics_text(metrics_), double(steps_) / elapsed,
-             duration(per_round * double(report.rounds - done)));
-  std::fflush(stderr);
+  say_to_terminal(fmt::format("\r{} {}/{} {}{}  {:.0f} client-steps/s  {} left\x1b[K", bar, done,
+                              report.rounds, report.phase, metrics_text(metrics_),
+                              double(steps_) / elapsed,
+                              duration(per_round * double(report.rounds - done))));
   bar_is_open_ = true;
 }
 
 void Progress::show_line(const RoundReport& report, double elapsed) {
   const RoundNumbers& n = report.numbers;
-  fmt::print(stderr, "round {}/{}  {}{}{}  {:.0f} client-steps/s  {}\n", report.round + 1,
-             report.rounds, report.phase, metrics_text(metrics_),
-             n.outside_grid > 0 ? fmt::format("  {} of {} refused", n.outside_grid, n.asked) : "",
-             double(steps_) / elapsed, duration(elapsed));
+  say("round {}/{}  {}{}{}  {:.0f} client-steps/s  {}\n", report.round + 1, report.rounds,
+      report.phase, metrics_text(metrics_),
+      n.outside_grid > 0 ? fmt::format("  {} of {} refused", n.outside_grid, n.asked) : "",
+      double(steps_) / elapsed, duration(elapsed));
 }
 
 }  // namespace fedep

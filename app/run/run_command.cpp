@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "app/output.h"
 #include "app/run/run_recipe.h"
 #include "app/run/run_warnings.h"
 #include "app/run/size_plan.h"
@@ -74,7 +75,7 @@ int run(const RunOptions& options) {
   std::optional<WatchServer> watch;
   if (options.watch) {
     watch.emplace(out, *options.watch);
-    fmt::print(stderr, "watch the run at {}\n", watch->url());
+    say("watch the run at {}\n", watch->url());
   }
   const RecipeRun played = run_recipe(recipe_of(options), {.out = out,
                                                            .data = data_folder(options.data),
@@ -84,21 +85,21 @@ int run(const RunOptions& options) {
                                                            .precision = options.precision});
   const RunResult& result = played.result;
   if (result.end == RunEnd::interrupted) {
-    fmt::print(stderr, "{}\n", stop_text(result, "go on with --resume"));
+    say("{}\n", stop_text(result, "go on with --resume"));
     return 130;
   }
   for (const auto& [name, value] : result.metrics) {
-    if (!std::isnan(value)) fmt::print("{} {:.6g}\n", name, value);
+    if (!std::isnan(value)) print_text("{} {:.6g}\n", name, value);
   }
   if (watch) watch->finish();
-  fmt::print(stderr, "run is in {}\n", out.string());
+  say("run is in {}\n", out.string());
   return 0;
 }
 
 int check(const RunOptions& options) {
   const Recipe recipe = recipe_of(options);
   if (options.settings) {
-    fmt::print("{}", to_toml(recipe));
+    print_text("{}", to_toml(recipe));
     return 0;
   }
   check_data_size(recipe.data, total_memory());
@@ -106,14 +107,14 @@ int check(const RunOptions& options) {
   const std::vector<Phase> phases = plan_run(recipe, *task);
   const SizePlan sizes = plan_sizes(recipe, phases, *task);
   check_sizes(sizes, total_memory());
-  fmt::print("{}", to_toml(recipe));
+  print_text("{}", to_toml(recipe));
   warn_of_run(recipe, phases, *task, find_place(options.device, options.threads));
   if (const std::string steps = visit_steps_text(recipe, phases, *task); !steps.empty()) {
-    fmt::print(stderr, "{}\n", steps);
+    say("{}\n", steps);
   }
-  fmt::print(stderr, "a run needs {}\n", to_text(sizes));
-  fmt::print(stderr, "{} clients, {} examples, {} weights: ready to run\n",
-             task->population().size(), task->population().examples(), size_of(task->layout()));
+  say("a run needs {}\n", to_text(sizes));
+  say("{} clients, {} examples, {} weights: ready to run\n", task->population().size(),
+      task->population().examples(), size_of(task->layout()));
   return 0;
 }
 

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include "app/output.h"
 #include "app/reproduce/table_metrics.h"
 #include "app/run/interrupt.h"
 #include "app/run/last_evaluation.h"
@@ -34,7 +35,7 @@ namespace fedep {
 namespace {
 
 void tell(std::string_view line) {
-  if (!line.empty()) fmt::print(stderr, "{}\n", line);
+  if (!line.empty()) say("{}\n", line);
 }
 
 std::uint64_t fingerprint_of(const Task& task) {
