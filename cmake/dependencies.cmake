@@ -12,13 +12,6 @@ find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 add_library(xxhash INTERFACE)
 target_include_directories(xxhash SYSTEM INTERFACE ${XXHASH_INCLUDE_DIR})
 
-# The server of `fedep run --watch`. Debian's is compiled, with options that its header must know too. Without it there is no
-# --watch.
-find_package(PkgConfig QUIET)
-if(PkgConfig_FOUND)
-  pkg_check_modules(CPP_HTTPLIB QUIET cpp-httplib)
-endif()
-
 # Files of data sets, and the matrix products of models.
 find_package(HDF5 REQUIRED COMPONENTS C)
 find_package(SQLite3 REQUIRED)

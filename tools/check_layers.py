@@ -40,7 +40,6 @@ OUTSIDE = {
     r"(torch|ATen|c10|caffe2)/": "model data inference cuda sim app bench example test",
     r"(cuda|cublas|cudnn|cub/|nvtx|mma\.h)": "cuda sim bench",
     r"CLI/": "app",
-    r"httplib\.h": "app",
     r"Eigen/": "message algorithm data inference sim app bench example test",
     r"toml\+\+/|toml\.hpp": "config",
     r"nlohmann/": "config metric store data sim page app bench test",

@@ -197,10 +197,11 @@ std::vector<ReportTable> results_tables(std::span<const Result> results) {
 }
 
 Json build_report(std::span<const RunRecord> runs, const ReportParts& parts) {
-  ReportExtras extras{.tables = run_tables(runs, parts.rows),
-                      .notices = parts.notices,
-                      .version = version_text(),
-                      .live = parts.live};
+  ReportExtras extras{
+      .tables = parts.tables ? run_tables(runs, parts.rows) : std::vector<ReportTable>(),
+      .notices = parts.notices,
+      .version = version_text(),
+      .live = parts.live};
   add_titles(algorithms(), extras.titles);
   add_titles(methods(), extras.titles);
   add_titles(toy_methods(), extras.titles);

@@ -33,6 +33,7 @@ struct ReportParts {
   std::vector<std::string> notices = {};
   std::vector<RowName> rows = {};  // of run_tables()
   bool live = false;
+  bool tables = true;  // of the runs
 };
 Json build_report(std::span<const RunRecord> runs, const ReportParts& parts);
 

@@ -77,12 +77,14 @@ int run(const RunOptions& options) {
     watch.emplace(out, *options.watch);
     say("watch the run at {}\n", watch->url());
   }
+  LiveReport* const live = watch ? &watch->report() : nullptr;
   const RecipeRun played = run_recipe(recipe_of(options), {.out = out,
                                                            .data = data_folder(options.data),
                                                            .threads = options.threads,
                                                            .resume = options.resume,
                                                            .device = options.device,
-                                                           .precision = options.precision});
+                                                           .precision = options.precision,
+                                                           .live = live});
   const RunResult& result = played.result;
   if (result.end == RunEnd::interrupted) {
     say("{}\n", stop_text(result, "go on with --resume"));

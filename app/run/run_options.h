@@ -11,6 +11,8 @@
 
 namespace fedep {
 
+class LiveReport;
+
 struct RunRecipeOptions {
   std::filesystem::path out;   // the run directory
   std::filesystem::path data;  // where data sets live
@@ -22,6 +24,7 @@ struct RunRecipeOptions {
   // which rounds.
   std::filesystem::path burn_in = {};
   std::vector<std::int64_t> keep_after = {};
+  LiveReport* live = nullptr;  // is told of every round
 };
 
 // What --data names, or else $FEDEP_DATA.

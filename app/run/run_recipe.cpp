@@ -14,6 +14,7 @@
 #include "app/reproduce/table_metrics.h"
 #include "app/run/interrupt.h"
 #include "app/run/last_evaluation.h"
+#include "app/run/live_report.h"
 #include "app/run/memory_warning.h"
 #include "app/run/progress.h"
 #include "app/run/run_events.h"
@@ -196,12 +197,14 @@ RecipeRun run_recipe(const Recipe& recipe, const RunRecipeOptions& options) {
 
   warn_of_run(recipe, phases, *task, where);
   catch_interrupts();
+  if (options.live != nullptr) options.live->begin(recipe, header);
   Progress progress(isatty(STDERR_FILENO) == 1);
   RunEvents events(run.directory.path());
   events.write(adopted);
   const auto watch = [&](const RoundReport& report) {
     events.write(report);
     progress.show(report);
+    if (options.live != nullptr) options.live->follow(keeper.history().rounds);
   };
   RecipeRun played{
       .result = play_run({recipe, phases, task->population(), task->layout(), *place},
@@ -211,6 +214,10 @@ RecipeRun run_recipe(const Recipe& recipe, const RunRecipeOptions& options) {
   played.history = keeper.history();
   progress.close();
   finish_run(recipe, *task, *place, run.directory, played);
+  if (options.live != nullptr) {
+    options.live->follow(played.history.rounds);
+    if (played.result.end == RunEnd::done) options.live->finish();
+  }
   return played;
 }
 
