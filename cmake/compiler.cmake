@@ -23,6 +23,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LES
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)  # false alarms in std::string (GCC bug 105651)
 endif()
 
+include(hardening)
+
 # ccache may reuse objects built with a precompiled header only if told that its time stamps do not matter. Told to take
 # included files from the compiler, it does not run the preprocessor a second time.
 find_program(CCACHE ccache)

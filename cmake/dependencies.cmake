@@ -7,20 +7,12 @@ find_package(tomlplusplus REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(Eigen3 REQUIRED NO_MODULE)
 
-# xxHash is used inline, from its header alone.
-find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
-add_library(xxhash INTERFACE)
-target_include_directories(xxhash SYSTEM INTERFACE ${XXHASH_INCLUDE_DIR})
+include(own_libraries)
 
-# Files of data sets, and the matrix products of models.
+# Files of data sets.
 find_package(HDF5 REQUIRED COMPONENTS C)
 find_package(SQLite3 REQUIRED)
 find_package(ZLIB REQUIRED)
-find_library(OPENBLAS_LIBRARY openblas REQUIRED)
-find_path(OPENBLAS_INCLUDE_DIR NAMES cblas-openblas.h REQUIRED)
-add_library(openblas INTERFACE)
-target_include_directories(openblas SYSTEM INTERFACE ${OPENBLAS_INCLUDE_DIR})
-target_link_libraries(openblas INTERFACE ${OPENBLAS_LIBRARY})
 
 if(FEDEP_BUILD_TESTS)
   # Debian's, for Debian's selenium and torch; in the environment of tools/peers, where that is there.

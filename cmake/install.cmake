@@ -6,12 +6,12 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/fedep)
-install(TARGETS xxhash openblas EXPORT fedep)
 install(EXPORT fedep NAMESPACE fedep:: FILE fedepTargets.cmake DESTINATION ${package})
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/fedepConfig.cmake.in ${PROJECT_BINARY_DIR}/fedepConfig.cmake
                               INSTALL_DESTINATION ${package})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/fedepConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/fedepConfig.cmake ${PROJECT_BINARY_DIR}/fedepConfigVersion.cmake
+              ${PROJECT_SOURCE_DIR}/cmake/own_libraries.cmake
         DESTINATION ${package})
 
 install(TARGETS fedep)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Installs the build into a folder of its own and lets a small project find and use the package.
 
-    consumer_test.py BUILD PROJECT
+    consumer_test.py BUILD PROJECT CHECK_HARDENING
 """
 
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from program import scratch_folder
 
-BUILD = PROJECT = None
+BUILD = PROJECT = CHECK = None
 
 
 def run(*command):
@@ -41,6 +41,7 @@ class ConsumerTest(unittest.TestCase):
             self.assertEqual([name for name in headers if "test" in name], [])
             for path in prefix.rglob("*.cmake"):
                 self.assertNotIn(str(BUILD), path.read_text(), path.name)
+            run(CHECK, prefix / "bin" / "fedep", "--installed", prefix)  # nor any other path of this machine
 
     def cached(self):
         """The compiler and flags of the build that is installed."""
@@ -50,5 +51,5 @@ class ConsumerTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    BUILD, PROJECT = (os.path.abspath(path) for path in sys.argv[1:3])
+    BUILD, PROJECT, CHECK = (os.path.abspath(path) for path in sys.argv[1:4])
     unittest.main(argv=sys.argv[:1])
