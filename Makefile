@@ -11,7 +11,7 @@ FIXED_ADDRESSES := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 MAKEFLAGS += --no-print-directory
 
 .PHONY: help setup setup-demo program build data demo test test-asan test-tsan test-asan-core test-tsan-core test-torch \
-        test-cuda fuzz format format-check check-layers header-check bench clean
+        test-cuda fuzz format format-check check-layers header-check sbom bench clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -89,6 +89,10 @@ check-layers:  ## name every include that the layers forbid
 
 header-check: build  ## compile every header alone
 	@$(BUILT) release -j $(JOBS) --target header_check
+
+sbom: program  ## build/sbom.json: the packages that the program is made of, with their versions (CycloneDX)
+	@tools/sbom build >build/sbom.json.part && mv build/sbom.json.part build/sbom.json
+	@echo build/sbom.json
 
 bench: build  ## the micro benchmarks
 	@build/bin/fedep_bench_micro
