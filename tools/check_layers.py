@@ -51,6 +51,7 @@ OUTSIDE = {
 
 SUFFIXES = {".h", ".cpp", ".cu", ".cuh"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:<([^>]+)>|"([^"]+)")')
+PRINT = re.compile(r"\bfmt::print\(|\bstd::(cout|cerr)\b|\bstd::(puts|printf|fprintf|fputs)\(")
 
 
 def forbidden(folder, is_test, quoted, header):
@@ -82,6 +83,15 @@ def check_file(root, path, folder):
         if match := INCLUDE.match(line):
             if why := forbidden(folder, is_test, match[2] is not None, match[1] or match[2]):
                 yield f"{path.relative_to(root)}:{number}: {why}"
+
+
+def check_prints(root, path):
+    """The program says all through app/output.h, which knows full and closed streams and what a terminal would obey."""
+    if path.parent.name == "app" and path.stem == "output" or path.stem.endswith("_test"):
+        return
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        if PRINT.search(line.partition("//")[0]):
+            yield f"{path.relative_to(root)}:{number}: prints by itself; app/output.h has say() and print_text()"
 
 
 def check_listed(root, path, folder_path):
@@ -123,6 +133,8 @@ def check_tree(root):
             continue
         for path in sorted(p for p in folder_path.rglob("*") if p.suffix in SUFFIXES):
             yield from check_file(root, path, folder)
+            if folder == "app":
+                yield from check_prints(root, path)
             yield from check_listed(root, path, folder_path)
 
 

@@ -58,6 +58,14 @@ class CheckLayers(unittest.TestCase):
         self.assert_allowed("app/a.cpp", "<CLI/CLI.hpp>")
         self.assert_forbidden("fedep/config/a.cpp", "<CLI/CLI.hpp>")
 
+    def test_the_program_speaks_in_one_place(self):
+        for line in ('fmt::print(stderr, "a");', "std::cout << 1;", 'std::fputs("a", stderr);'):
+            code, output = self.check({"app/run/a.cpp": line + "\n"}, listed=True)
+            self.assertEqual(code, 1)
+            self.assertIn("app/run/a.cpp:1: prints by itself", output)
+        for name, line in (("app/output.cpp", 'std::fputs("a", stderr);'), ("app/a.cpp", '//   fmt::print("a");'), ("app/a.cpp", 'say("a");')):
+            self.assertEqual(self.check({name: line + "\n"})[0], 0)
+
     def test_a_unit_test_may_draw_random_messages_and_the_code_beside_it_may_not(self):
         self.assert_allowed("fedep/algorithm/a_test.cpp", '"fedep/random/stream.h"')
         self.assert_forbidden("fedep/algorithm/a.cpp", '"fedep/random/stream.h"')
