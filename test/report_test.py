@@ -9,6 +9,7 @@ import json
 import math
 import os
 import re
+import resource
 import socket
 import sys
 import time
@@ -341,10 +342,10 @@ class Names(ReportTest):
 
 
 class Watch(ReportTest):
-    def start(self, rounds="100000", recipe="synthetic.toml"):
+    def start(self, rounds="100000", recipe="synthetic.toml", **options):
         """A run that goes on until it is stopped; gives it and its port."""
         run = PROGRAM.start("run", recipe, "--out", "live", "--watch", "0", "--set", f"phase.1.rounds={rounds}",
-                            cwd=self.folder)  # fmt: skip
+                            cwd=self.folder, **options)  # fmt: skip
 
         def stop():
             if run.poll() is None:
@@ -431,7 +432,12 @@ class Watch(ReportTest):
             began = time.monotonic()
             self.assertEqual(self.ask(port, path)[0].status, 200)
             self.assertLess(time.monotonic() - began, 2)  # 5 s for a silent one; half a second, and a busy machine
-        self.assertLess(len(os.listdir(f"/proc/{run.pid}/fd")), 300)  # it keeps 256 at most
+
+    def test_keeps_a_bounded_number_of_connections(self):
+        run, port = self.start(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200)))
+        self.stall(port, 300)
+        self.assertEqual(self.ask(port, "/")[0].status, 200)
+        self.assertLess(len(os.listdir(f"/proc/{run.pid}/fd")), 90)  # a quarter of what there is, and its own
 
     def test_gives_up_on_the_silent_and_on_those_who_never_stop(self):
         _, port = self.start()

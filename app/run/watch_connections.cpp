@@ -9,6 +9,7 @@
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -22,7 +23,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kMostConnections = 256;
+constexpr std::size_t kMostConnections = 1024;
 constexpr int kBacklog = 1024;
 constexpr auto kToAsk = 5s;
 constexpr auto kToWait = 250ms;
@@ -32,6 +33,18 @@ constexpr auto kBetweenSweeps = 100ms;
 FileDescriptor opened(int descriptor) {
   if (descriptor < 0) throw RunError(fmt::format("--watch: {}", std::strerror(errno)));
   return FileDescriptor(descriptor);
+}
+
+// Connections must not take the files that the run has to open: there is room for them beside those,
+// or they are few.
+std::size_t room_for_connections() {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return kMostConnections / 16;
+  if (files.rlim_max - files.rlim_cur >= kMostConnections && files.rlim_max > files.rlim_cur) {
+    files.rlim_cur += kMostConnections;
+    if (::setrlimit(RLIMIT_NOFILE, &files) == 0) return kMostConnections;
+  }
+  return std::min<std::size_t>(kMostConnections, files.rlim_cur / 4);
 }
 
 WatchAnswer refusal(int status, std::string_view text) {
@@ -44,7 +57,8 @@ WatchConnections::WatchConnections(FileDescriptor listener, WatchHandler handler
     : listener_(std::move(listener)),
       epoll_(opened(::epoll_create1(EPOLL_CLOEXEC))),
       event_(opened(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC))),
-      handler_(std::move(handler)) {
+      handler_(std::move(handler)),
+      most_(room_for_connections()) {
   if (::listen(listener_.get(), kBacklog) != 0) opened(-1);
   for (const int descriptor : {listener_.get(), event_.get()}) {
     epoll_event event{.events = EPOLLIN, .data = {.fd = descriptor}};
@@ -63,7 +77,8 @@ void WatchConnections::stop() {
 }
 
 void WatchConnections::run() {
-  std::array<epoll_event, 64> events;
+  // All that have said something are heard before others come, who might take their place.
+  std::array<epoll_event, kMostConnections + 2> events;
   Clock::time_point swept = Clock::now();
   while (!stopped_) {
     const bool idle = connections_.empty() && is_listening_;
@@ -104,11 +119,12 @@ void WatchConnections::accept_all() {
       return;
     }
     FileDescriptor socket(accepted);
-    if (connections_.size() >= kMostConnections) drop_one();
+    if (connections_.size() >= most_) drop_one();
     epoll_event event{.events = EPOLLIN, .data = {.fd = accepted}};
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, accepted, &event) != 0) continue;
-    connections_.emplace(
+    const auto added = connections_.emplace(
         accepted, Connection{.socket = std::move(socket), .deadline = Clock::now() + kToAsk});
+    if (!read(added.first->second)) connections_.erase(added.first);  // it has often asked already
   }
 }
 

@@ -1,7 +1,8 @@
 // The connections of `--watch`: one thread that never waits for any one of them. Whatever others do
 // (say nothing, read nothing, come in hundreds), each costs little, for a bounded time:
 //
-//   at most 256 connections: the next one takes the place of the one that has been silent longest
+//   at most 1,024 connections, or a quarter of the files that the process may open where that is
+//   less: the next one takes the place of the one that has been silent longest
 //   a request of at most 8 KiB, within 5 s; its answer taken within 20 s
 #pragma once
 
@@ -69,6 +70,7 @@ class WatchConnections {
 
   FileDescriptor listener_, epoll_, event_;
   WatchHandler handler_;
+  std::size_t most_;  // connections
   std::unordered_map<int, Connection> connections_;
   bool is_listening_ = true;
   std::atomic<bool> stopped_ = false;
