@@ -203,6 +203,13 @@ class RunDirectories(CliTest):
                 self.assert_untouched(self.run_recipe(*self.resume, "--set", change), 2, self.out, told)
         self.assert_untouched(self.run_recipe(*self.resume, "--rounds", 6), 2, self.out, "at most 6 rounds", "7")
 
+    def test_another_seed_is_named_also_where_data_depend_on_it(self):
+        self.recipe.write_text(LABELLED + '[server]\nclients_per_round = 2\n[[phase]]\nalgorithm = "fed_avg"\nrounds = 2')
+        self.assert_succeeds(self.run_recipe())
+        self.before = state(self.out)
+        told = "recipe to resume must be the run's own, but differs: seed = 1 there, and now seed = 2"
+        self.assert_untouched(self.run_recipe("--resume", "--set", "seed=2"), 2, self.out, told)
+
     def test_a_damaged_recipe_does_not_resume(self):
         self.half_run()
         (self.out / "recipe.toml").write_text("seed = ")

@@ -69,18 +69,6 @@ RunHeader header_of(const Recipe& recipe, const Task& task, std::uint64_t data,
           .remark = remark_of(recipe, task, options)};
 }
 
-// A run whose log was begun before logs said it is not held to anything.
-void check_same_data(const std::filesystem::path& log, const std::string& data) {
-  if (!std::filesystem::exists(log)) return;
-  const History history = read_history(log);
-  const std::string before = history.header ? history.header->data : "";
-  if (before.empty() || before == data) return;
-  throw InputError(
-      fmt::format("{}: data must be those that the run began with, {}, but are {}: they were "
-                  "changed since, or --data names others",
-                  log.parent_path().string(), before, data));
-}
-
 // The directory that is this process's alone until the end.
 struct OpenRun {
   RunLock lock;
@@ -88,13 +76,11 @@ struct OpenRun {
 };
 
 OpenRun open_run(const Recipe& recipe, const RunRecipeOptions& options, const std::string& data) {
-  if (!options.resume) {
-    RunDirectory directory = RunDirectory::create(options.out, recipe);
-    return {RunLock(options.out), std::move(directory)};
-  }
+  // Whoever has the lock first decides what is in the directory; a recipe is written under it.
+  if (!options.resume) make_folder(options.out);
   RunLock lock(options.out);
-  check_same_data(options.out / "log.jsonl", data);
-  return {std::move(lock), RunDirectory::reopen(options.out, recipe)};
+  return {std::move(lock), options.resume ? RunDirectory::reopen(options.out, recipe, data)
+                                          : RunDirectory::create(options.out, recipe)};
 }
 
 // How rows of a table that come later are prepared.
@@ -189,7 +175,7 @@ RecipeRun run_recipe(const Recipe& recipe, const RunRecipeOptions& options) {
   const std::optional<SharedBurnIn> burn_in = find_burn_in(recipe, data, options, task->layout());
   std::vector<RoundRecord> adopted;
   if (burn_in) adopted = burn_in->adopt(run.directory, header);
-  DiskKeeper keeper({recipe, phases, task->layout(), place->sites(), run.directory}, header,
+  DiskKeeper keeper({recipe, phases, task->layout(), place->sites(), run.directory, tell}, header,
                     options.resume || !adopted.empty());
   // What goes on from a checkpoint of its own may have come there on another device, by another
   // program or with other scores: it is not kept for others.

@@ -183,9 +183,9 @@ std::vector<RoundRecord> SharedBurnIn::adopt(const RunDirectory& directory,
       RunHeader own_header = header;
       own_header.shared_rounds = rounds;
       // The log first: a checkpoint needs its rounds there, a log without one is begun anew.
-      begin_log(directory.log(), own_header, kept.rounds);
+      const LogMark log = begin_log(directory.log(), own_header, kept.rounds);
       write_checkpoint(directory.checkpoint(rounds),
-                       {std::move(kept.state), {}, to_toml(recipe_), std::move(kept.slots)},
+                       {std::move(kept.state), {}, to_toml(recipe_), std::move(kept.slots), log},
                        layout_);
       tell_(fmt::format("the first {} rounds are those of {}", rounds,
                         file(rounds, kState).string()));
@@ -202,16 +202,12 @@ void SharedBurnIn::keep(const ServerState& state, const Phase& phase,
   if (state.phase != 0 || !can_share(state.round)) return;
   const auto slots = find_optimizer(phase.server_optimizer.name).slots(phase.server_optimizer);
   try {
-    fs::create_directories(folder_);
+    make_folder(folder_);
     write_rounds(file(state.round, kRounds), rounds);
     write_checkpoint(file(state.round, kState),
                      {state, {}, depends_on(state.round), {slots.begin(), slots.end()}}, layout_);
   } catch (const RunError& error) {
     tell_(fmt::format("{}; other result rows will play these rounds again", error.what()));
-  } catch (const fs::filesystem_error& error) {
-    tell_(
-        fmt::format("{}: cannot make directory: {}; other result rows will play these rounds again",
-                    folder_.string(), error.code().message()));
   }
 }
 

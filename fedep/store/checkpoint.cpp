@@ -15,7 +15,8 @@ namespace fedep {
 namespace {
 
 constexpr std::string_view kFormat = "fedep.checkpoint";
-constexpr std::string_view kVersion = "1";
+constexpr std::string_view kVersion = "2";
+constexpr std::string_view kUnboundVersion = "1";  // without log and site_seals
 
 // A hash of tensor names and shapes: two models that differ there cannot share a checkpoint.
 std::string model_hash(const Layout& layout) {
@@ -147,21 +148,46 @@ void read_numbers(const std::string& text, ServerState& state) {
   }
 }
 
+std::string hex(std::uint64_t number) { return fmt::format("{:016x}", number); }
+
+std::uint64_t number_of_hex(const SafetensorsFile& file, const std::string& text) {
+  std::uint64_t number = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number, 16);
+  if (failure != std::errc() || hex(number) != text) {
+    throw InputError(fmt::format("{}: metadata must have numbers of 16 hex digits, but one is not",
+                                 file.origin));
+  }
+  return number;
+}
+
 std::string sites_text(const SiteManifest& sites) {
   nlohmann::ordered_json text = nlohmann::ordered_json::object();
-  for (const auto& [client, round] : sites) text[fmt::format("{:016x}", client)] = round;
+  for (const auto& [client, round] : sites) text[hex(client)] = round;
   return text.dump();
 }
 
-SiteManifest read_sites(const std::string& text) {
+SiteManifest read_sites(const SafetensorsFile& file, const std::string& text) {
   SiteManifest sites;
   const auto manifest = nlohmann::json::parse(text);
   for (const auto& [name, round] : manifest.items()) {
-    std::uint64_t client = 0;
-    std::from_chars(name.data(), name.data() + name.size(), client, 16);
-    sites[client] = round.get<std::int64_t>();
+    sites[number_of_hex(file, name)] = round.get<std::int64_t>();
   }
   return sites;
+}
+
+std::string seals_text(const SiteSeals& seals) {
+  nlohmann::ordered_json text = nlohmann::ordered_json::object();
+  for (const auto& [client, seal] : seals) text[hex(client)] = hex(seal);
+  return text.dump();
+}
+
+SiteSeals read_seals(const SafetensorsFile& file, const std::string& text) {
+  SiteSeals seals;
+  const auto read = nlohmann::json::parse(text);
+  for (const auto& [name, seal] : read.items()) {
+    seals[number_of_hex(file, name)] = number_of_hex(file, seal.get<std::string>());
+  }
+  return seals;
 }
 
 const std::string& metadata(const SafetensorsFile& file, const std::string& key) {
@@ -204,18 +230,25 @@ void write_checkpoint(const std::filesystem::path& path, const Checkpoint& check
   write_safetensors(path, writer.tensors(),
                     {{"format", std::string(kFormat)},
                      {"format_version", std::string(kVersion)},
+                     {"log", hex(checkpoint.log.value_or(0))},
                      {"model", model_hash(layout)},
                      {"numbers", numbers_text(state)},
                      {"optimizer_slots", nlohmann::json(checkpoint.slots).dump()},
                      {"recipe", checkpoint.recipe},
                      {"round", fmt::format("{}", state.round)},
+                     {"site_seals", seals_text(checkpoint.seals)},
                      {"sites", sites_text(checkpoint.sites)}});
 }
 
 Checkpoint read_checkpoint(const std::filesystem::path& path, const Layout& layout) {
   const SafetensorsFile file = read_safetensors(path, Finite::required);
   expect_metadata(file, "format", kFormat, "format");
-  expect_metadata(file, "format_version", kVersion, "format version");
+  const bool bound = metadata(file, "format_version") != kUnboundVersion;
+  if (bound) expect_metadata(file, "format_version", kVersion, "format version");
+  if (!file.checksums) {
+    throw InputError(fmt::format("{}: checkpoint must have checksums, but somebody took them away",
+                                 path.string()));
+  }
   expect_metadata(file, "model", model_hash(layout), "hash of the model's tensors");
   const TensorReader reader(file, layout);
   Checkpoint checkpoint;
@@ -223,12 +256,17 @@ Checkpoint read_checkpoint(const std::filesystem::path& path, const Layout& layo
   checkpoint.recipe = metadata(file, "recipe");
   try {
     read_numbers(metadata(file, "numbers"), state);
-    checkpoint.sites = read_sites(metadata(file, "sites"));
+    checkpoint.sites = read_sites(file, metadata(file, "sites"));
+    if (bound) {
+      checkpoint.log = number_of_hex(file, metadata(file, "log"));
+      checkpoint.seals = read_seals(file, metadata(file, "site_seals"));
+    }
     nlohmann::json::parse(metadata(file, "optimizer_slots")).get_to(checkpoint.slots);
   } catch (const nlohmann::json::exception&) {
     throw InputError(fmt::format("{}: metadata must be what a checkpoint has, but cannot be read",
                                  path.string()));
   }
+  expect_metadata(file, "round", fmt::format("{}", state.round), "round");
   state.global = reader.message("");
   for (const std::string& slot : checkpoint.slots) {
     state.optimizer.slots.push_back(reader.message(slot_prefix(slot)));

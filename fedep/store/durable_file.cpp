@@ -54,6 +54,24 @@ void sync_directory(const Path& path) {
   }
 }
 
+// Of a folder that others made: one that may not be read is its owner's business.
+void sync_directory_if_readable(const Path& path) {
+  if (::access(directory_of(path).c_str(), R_OK) == 0) sync_directory(path);
+}
+
+// The folder and those above it that are missing, and the one above these; the topmost first.
+std::vector<Path> levels_to_make(const Path& path) {
+  std::vector<Path> levels;
+  Path level = path.has_filename() ? path : path.parent_path();
+  for (bool missing = true; missing && !level.empty(); level = level.parent_path()) {
+    std::error_code ignored;
+    missing = !std::filesystem::exists(level, ignored) && level != level.parent_path();
+    levels.push_back(level);
+  }
+  std::reverse(levels.begin(), levels.end());
+  return levels;
+}
+
 // The file a replacement is written to, locked; removed when this goes, unless it was renamed.
 class Temporary {
  public:
@@ -179,6 +197,21 @@ void replace_file(const Path& path, const FileWriter& writer) {
 
 void replace_file(const Path& path, std::span<const std::byte> bytes) {
   replace_file(path, [&](const ByteSink& sink) { sink(bytes); });
+}
+
+void make_folder(const Path& path) {
+  for (const Path& level : levels_to_make(path)) {
+    std::error_code error;
+    const auto status = std::filesystem::status(level, error);
+    error.clear();
+    if (std::filesystem::exists(status) && !std::filesystem::is_directory(status)) {
+      error = std::make_error_code(std::errc::not_a_directory);
+    } else {
+      std::filesystem::create_directory(level, error);
+    }
+    if (error) throw RunError(failure(path, "make directory", error.value()));
+    sync_directory_if_readable(level);
+  }
 }
 
 FileDescriptor open_file(const Path& path) {

@@ -45,6 +45,11 @@ using FileWriter = std::function<void(const ByteSink&)>;
 void replace_file(const std::filesystem::path& path, const FileWriter& writer);
 void replace_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
 
+// Makes a folder, with those above it that are missing; each is brought to the disk in the one above
+// it before the next, so that a power cut does not take it with all that is safe in it. One that is
+// there already is brought there too: whoever made it may have died before.
+void make_folder(const std::filesystem::path& path);
+
 // Opens for reading; throws InputError if there is no such file to read.
 FileDescriptor open_file(const std::filesystem::path& path);
 // Reads until the span is full or the file ends; gives how much was read.

@@ -2,16 +2,14 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
-#include <sstream>
 #include <string>
-#include <utility>
 
 #include "fedep/config/read_recipe.h"
 #include "fedep/config/write_recipe.h"
 #include "fedep/message/check.h"
 #include "fedep/store/durable_file.h"
 #include "fedep/store/history.h"
+#include "fedep/store/same_recipe.h"
 
 namespace fedep {
 namespace {
@@ -25,59 +23,23 @@ std::int64_t rounds_of(const Recipe& recipe) {
   return rounds;
 }
 
-// Whether two recipes play the same rounds the same way, as far as the shorter one goes.
-bool one_continues_the_other(Recipe a, Recipe b) {
-  if (a.phases.size() > b.phases.size()) std::swap(a, b);
-  if (!a.phases.empty()) {
-    PhaseSettings& last = a.phases.back();
-    const PhaseSettings& same = b.phases[a.phases.size() - 1];
-    if (a.phases.size() < b.phases.size() && last.rounds > same.rounds) return false;
-    last.rounds = same.rounds;
-  }
-  b.phases.resize(a.phases.size());
-  a.evaluate = b.evaluate;
-  a.checkpoint = b.checkpoint;
-  return a == b;
-}
-
-std::vector<std::string> lines_of(const Recipe& recipe) {
-  std::vector<std::string> lines;
-  std::istringstream text(to_toml(recipe));
-  std::string section;
-  for (std::string line; std::getline(text, line);) {
-    if (line.starts_with('[')) {
-      section = line + " ";
-    } else if (!line.empty()) {
-      lines.push_back(section + line);
-    }
-  }
-  return lines;
-}
-
-// "[client] epochs = 5 there, and now [client] epochs = 3". The last phase may get more rounds, so
-// its number counts only if nothing else differs.
-std::string first_difference(const Recipe& there, Recipe now) {
-  now.evaluate = there.evaluate;
-  now.checkpoint = there.checkpoint;
-  const std::vector<std::string> a = lines_of(there);
-  const auto difference = [&](const Recipe& other) -> std::optional<std::string> {
-    const std::vector<std::string> b = lines_of(other);
-    const auto [in_a, in_b] = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
-    if (in_a == a.end() && in_b == b.end()) return std::nullopt;
-    return fmt::format("{} there, and now {}", in_a == a.end() ? "nothing more" : *in_a,
-                       in_b == b.end() ? "nothing more" : *in_b);
-  };
-  Recipe extended = now;
-  const std::size_t last = std::min(there.phases.size(), now.phases.size()) - 1;
-  extended.phases[last].rounds = there.phases[last].rounds;
-  return difference(extended).value_or(difference(now).value_or("rounds"));
-}
-
 // Whether the log says that all of these rounds were played.
-bool is_over(const std::filesystem::path& log, std::int64_t rounds) {
-  if (!std::filesystem::exists(log)) return false;
-  const History history = read_history(log);
+bool is_over(const History& history, std::int64_t rounds) {
   return history.end && history.end->rounds == rounds;
+}
+
+// As far as it can be read: what a power cut left behind a checkpoint's rounds does not matter.
+History history_in(const std::filesystem::path& log) {
+  return std::filesystem::exists(log) ? read_history_so_far(log).history : History{};
+}
+
+// What a run has left in a directory; nothing if there is none.
+std::string first_trace(const RunDirectory& run, const std::filesystem::path& recipe) {
+  for (const std::filesystem::path& file : {recipe, run.log()}) {
+    if (std::filesystem::exists(file)) return file.filename().string();
+  }
+  const std::vector<std::int64_t> rounds = run.checkpoints();
+  return rounds.empty() ? "" : run.checkpoint(rounds.back()).filename().string();
 }
 
 std::filesystem::path recipe_path(const std::filesystem::path& run) { return run / "recipe.toml"; }
@@ -90,39 +52,51 @@ void write_recipe(const std::filesystem::path& run, const Recipe& recipe) {
 }  // namespace
 
 RunDirectory RunDirectory::create(const std::filesystem::path& path, const Recipe& recipe) {
-  if (std::filesystem::exists(recipe_path(path))) {
+  make_folder(path);
+  const RunDirectory run(path);
+  const std::string trace = first_trace(run, recipe_path(path));
+  if (trace == "recipe.toml") {
     throw InputError(
         fmt::format("{}: directory must not hold a run yet, but does; resume it with --resume or "
                     "name another with --out",
                     path.string()));
   }
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (error) {
-    throw RunError(fmt::format("{}: cannot make directory: {}", path.string(), error.message()));
+  if (!trace.empty()) {
+    throw InputError(fmt::format(
+        "{}: directory must not hold a run yet, but has {}, without a recipe.toml; name another "
+        "with --out",
+        path.string(), trace));
   }
   write_recipe(path, recipe);
-  return RunDirectory(path);
+  return run;
 }
 
-RunDirectory RunDirectory::reopen(const std::filesystem::path& path, const Recipe& recipe) {
+RunDirectory RunDirectory::reopen(const std::filesystem::path& path, const Recipe& recipe,
+                                  std::string_view data) {
   if (!std::filesystem::exists(recipe_path(path))) {
     throw InputError(fmt::format("{}: directory must hold a run to resume, but has no recipe.toml",
                                  path.string()));
   }
-  const Recipe there = read_recipe(recipe_path(path));
-  if (!one_continues_the_other(there, recipe)) {
+  if (const auto differs = recipe_difference(read_recipe(recipe_path(path)), recipe)) {
     throw InputError(fmt::format("{}: recipe to resume must be the run's own, but differs: {}",
-                                 path.string(), first_difference(there, recipe)));
+                                 path.string(), *differs));
   }
   const RunDirectory run(path);
+  const History history = history_in(run.log());
+  const std::string before = history.header ? history.header->data : "";
+  if (!data.empty() && !before.empty() && before != data) {
+    throw InputError(
+        fmt::format("{}: data must be those that the run began with, {}, but are {}: they were "
+                    "changed since, or --data names others",
+                    path.string(), before, data));
+  }
   const std::vector<std::int64_t> played = run.checkpoints();
   if (!played.empty() && played.back() > rounds_of(recipe)) {
     throw InputError(
         fmt::format("{}: run to resume must have at most {} rounds, the recipe's, but has {}",
                     path.string(), rounds_of(recipe), played.back()));
   }
-  if (played.empty() && is_over(run.log(), rounds_of(recipe))) {
+  if (played.empty() && is_over(history, rounds_of(recipe))) {
     throw InputError(
         fmt::format("{}: run to resume is over and must still have {}, but has no checkpoint; play "
                     "it again with another --out",

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "fedep/config/recipe.h"
@@ -13,14 +13,16 @@ namespace fedep {
 
 class RunDirectory {
  public:
-  // Makes the directory and writes the recipe. Throws InputError if it already holds a run: nothing
-  // is ever overwritten.
+  // Makes the directory and writes the recipe. Throws InputError if it already holds a run, or what
+  // is left of one: nothing is ever overwritten.
   static RunDirectory create(const std::filesystem::path& path, const Recipe& recipe);
   // Throws InputError if there is no run in it, one of another recipe, one that has played more
   // rounds than this recipe has, or one that has played them all and lost its checkpoints: its log
   // is not given up for the same rounds again. More rounds or phases at the end, other evaluation
-  // and other checkpoints are not another recipe.
-  static RunDirectory reopen(const std::filesystem::path& path, const Recipe& recipe);
+  // and other checkpoints are not another recipe (store/same_recipe.h). `data`: the fingerprint that
+  // the log must begin with; empty, here or in a log of long ago: any.
+  static RunDirectory reopen(const std::filesystem::path& path, const Recipe& recipe,
+                             std::string_view data = {});
 
   std::filesystem::path log() const { return path_ / "log.jsonl"; }
   std::filesystem::path sites() const { return path_ / "sites"; }

@@ -12,15 +12,6 @@
 #include "fedep/store/burn_in.h"
 
 namespace fedep {
-namespace {
-
-std::vector<std::string> slot_names(const OptimizerSettings& settings) {
-  const auto names = find_optimizer(settings.name).slots(settings);
-  return {names.begin(), names.end()};
-}
-
-}  // namespace
-
 DiskKeeper::DiskKeeper(const KeptRun& run, RunHeader header, bool resume)
     : run_(run), header_(std::move(header)), resume_(resume), recipe_(to_toml(run.recipe)) {}
 
@@ -30,22 +21,43 @@ void DiskKeeper::share(const SharedBurnIn& burn_in, std::vector<std::int64_t> af
 }
 
 std::optional<ServerState> DiskKeeper::begin() {
+  std::optional<OwnCheckpoint> latest;
+  if (resume_) latest = read_latest();
+  if (latest) {
+    go_on_from(*latest);
+    return std::move(latest->checkpoint.state);
+  }
+  run_.sites.keep_only({});  // whatever is there is of a start that died, or of another run
+  history_.header = header_;
+  log_.emplace(run_.directory.log(), begin_log(run_.directory.log(), header_));
+  return std::nullopt;
+}
+
+// Everything is read and found to belong together before anything is changed.
+void DiskKeeper::go_on_from(const OwnCheckpoint& own) {
+  const Checkpoint& latest = own.checkpoint;
+  const std::filesystem::path file = run_.directory.checkpoint(latest.state.round);
   const std::filesystem::path log = run_.directory.log();
-  std::optional<ServerState> state;
-  if (resume_) state = read_latest();
-  if (!state) {
-    history_.header = header_;
-    begin_log(log, header_);
-    log_.emplace(log);
-    return state;
+  const LogPart part = read_log_part(log, latest.state.round);
+  check_own_log(file, own, run_.phases, part);
+  check_own_sites(run_.directory, latest);
+  run_.sites.restore(latest.sites);
+  if (!latest.log && run_.tell) {
+    run_.tell(fmt::format(
+        "{}: checkpoint of format version 1, which does not say which log and which clients' "
+        "factors it was written with; those that are there are taken",
+        file.string()));
   }
   // The log of a run that is over says when it ended, by its own time too: it is not touched.
-  if (state->round == rounds()) history_ = read_history(log);
+  if (latest.state.round == rounds()) history_ = read_history_so_far(log).history;
   if (!is_whole(history_, rounds())) {
-    history_ = cut_log(log, state->round);
-    log_.emplace(log);
+    history_ = part.history;
+    log_.emplace(log, cut_log(log, part));
   }
-  return state;
+  for (const std::int64_t round : run_.directory.checkpoints()) {
+    if (!kept_.contains(round)) run_.directory.remove_checkpoint(round);
+  }
+  prune();
 }
 
 void DiskKeeper::write(const RoundReport& round) {
@@ -67,6 +79,7 @@ void DiskKeeper::end(std::int64_t rounds, double seconds) {
   if (!log_) return;
   history_.end = {.rounds = rounds, .seconds = seconds};
   log_->write(*history_.end);
+  log_->sync();
 }
 
 std::int64_t DiskKeeper::goes_on_from() const { return std::max<std::int64_t>(0, anchor()); }
@@ -82,8 +95,9 @@ bool DiskKeeper::is_checkpoint_due(std::int64_t completed, const Phase& phase, b
   return stop || phase_ends || is_due(settings.every, completed, rounds());
 }
 
-bool DiskKeeper::can_go_on_from(std::int64_t round) const {
-  if (run_.recipe.checkpoint.factors || round == rounds()) return true;
+// Without clients' factors, a stateful phase is gone on with from its beginning only.
+bool DiskKeeper::can_go_on_from(std::int64_t round, bool has_factors) const {
+  if (has_factors || round == rounds()) return true;
   const Phase& phase = run_.phases[phase_of(run_.phases, round)];
   return !phase.stateful() || round == phase.first_round;
 }
@@ -91,46 +105,43 @@ bool DiskKeeper::can_go_on_from(std::int64_t round) const {
 // The newest to go on from; -1 if there is none.
 std::int64_t DiskKeeper::anchor() const {
   std::int64_t newest = -1;
-  for (const auto& [round, manifest] : manifests_) {
-    if (can_go_on_from(round)) newest = round;
+  for (const auto& [round, kept] : kept_) {
+    if (kept.goes_on) newest = round;
   }
   return newest;
 }
 
-// The state of the latest checkpoint to go on from; nothing if there is none yet. Later ones go.
-std::optional<ServerState> DiskKeeper::read_latest() {
-  ServerState latest;
+// The latest checkpoint to go on from; nothing if there is none yet.
+std::optional<OwnCheckpoint> DiskKeeper::read_latest() {
+  std::optional<OwnCheckpoint> latest;
   for (const std::int64_t round : run_.directory.checkpoints()) {
-    if (!can_go_on_from(round)) {
-      run_.directory.remove_checkpoint(round);
-      continue;
-    }
-    Checkpoint checkpoint = read_one(round);
-    manifests_.insert_or_assign(round, std::move(checkpoint.sites));
-    latest = std::move(checkpoint.state);
+    OwnCheckpoint own = read_one(round);
+    if (!can_go_on_from(round, own.has_factors)) continue;
+    kept_.insert_or_assign(round, Kept{own.checkpoint.sites, true});
+    latest = std::move(own);
   }
-  if (manifests_.empty()) return std::nullopt;
-  run_.sites.restore(manifests_.rbegin()->second);
-  prune();
   return latest;
 }
 
-Checkpoint DiskKeeper::read_one(std::int64_t round) const {
+OwnCheckpoint DiskKeeper::read_one(std::int64_t round) const {
   try {
-    return read_checkpoint(run_.directory.checkpoint(round), run_.layout);
+    return read_own_checkpoint(run_.directory, round, run_.layout, run_.recipe, run_.phases);
   } catch (const InputError& error) {
-    if (manifests_.empty()) throw;
+    if (kept_.empty()) throw;
     throw InputError(fmt::format("{}; without this file the run goes on from round {}",
-                                 error.what(), manifests_.rbegin()->first));
+                                 error.what(), kept_.rbegin()->first));
   }
 }
 
 void DiskKeeper::write_checkpoint_of(const ServerState& state, const Phase& phase) {
-  const bool factors = phase.stateful() && run_.recipe.checkpoint.factors;
-  SiteManifest sites = factors ? run_.sites.save() : SiteManifest{};
+  const bool factors = run_.recipe.checkpoint.factors;
+  log_->sync();
+  const SiteManifest sites = phase.stateful() && factors ? run_.sites.save() : SiteManifest{};
   write_checkpoint(run_.directory.checkpoint(state.round),
-                   {state, sites, recipe_, slot_names(phase.server_optimizer)}, run_.layout);
-  manifests_.insert_or_assign(state.round, std::move(sites));
+                   {state, sites, recipe_, slot_names(phase), log_->mark(),
+                    seals_of(run_.directory.sites(), sites)},
+                   run_.layout);
+  kept_.insert_or_assign(state.round, Kept{sites, can_go_on_from(state.round, factors)});
   prune();
 }
 
@@ -138,18 +149,18 @@ void DiskKeeper::write_checkpoint_of(const ServerState& state, const Phase& phas
 void DiskKeeper::prune() {
   const std::int64_t needed = anchor();
   const std::size_t keep = std::size_t(run_.recipe.checkpoint.keep);
-  std::size_t excess = manifests_.size() - std::min(manifests_.size(), keep);
-  for (auto old = manifests_.begin(); excess > 0; --excess) {
+  std::size_t excess = kept_.size() - std::min(kept_.size(), keep);
+  for (auto old = kept_.begin(); excess > 0; --excess) {
     if (old->first == needed) {
       ++old;
       continue;
     }
     run_.directory.remove_checkpoint(old->first);
-    old = manifests_.erase(old);
+    old = kept_.erase(old);
   }
-  std::vector<SiteManifest> kept;
-  for (const auto& [round, manifest] : manifests_) kept.push_back(manifest);
-  run_.sites.keep_only(kept);
+  std::vector<SiteManifest> named;
+  for (const auto& [round, kept] : kept_) named.push_back(kept.sites);
+  run_.sites.keep_only(named);
 }
 
 }  // namespace fedep

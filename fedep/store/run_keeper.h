@@ -7,9 +7,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fedep/config/recipe.h"
@@ -19,6 +21,7 @@
 #include "fedep/round/site_store.h"
 #include "fedep/store/checkpoint.h"
 #include "fedep/store/history.h"
+#include "fedep/store/own_checkpoint.h"
 #include "fedep/store/run_directory.h"
 #include "fedep/store/run_log.h"
 
@@ -33,8 +36,13 @@ struct KeptRun {
   const Layout& layout;
   SiteStore& sites;
   const RunDirectory& directory;
+  std::function<void(std::string_view)> tell = {};  // gets a line on what is taken as it is
 };
 
+// A checkpoint is whole and safe before the run relies on it, and so is what it relies on: first the
+// log's rounds are brought to the disk, then clients' factors, last the checkpoint that names them.
+// What an older one needed goes only after that. So whenever the power fails, the latest checkpoint
+// that is there can be gone on from.
 class DiskKeeper final : public RunKeeper {
  public:
   // Without `resume`, or if there is no checkpoint yet, the run begins, with `header`.
@@ -57,11 +65,12 @@ class DiskKeeper final : public RunKeeper {
   std::int64_t rounds() const { return run_.phases.back().end_round(); }
   bool is_shared_after(std::int64_t completed) const;
   bool is_checkpoint_due(std::int64_t completed, const Phase& phase, bool stop) const;
-  bool can_go_on_from(std::int64_t round) const;
+  bool can_go_on_from(std::int64_t round, bool has_factors) const;
   std::int64_t anchor() const;
 
-  std::optional<ServerState> read_latest();
-  Checkpoint read_one(std::int64_t round) const;
+  std::optional<OwnCheckpoint> read_latest();
+  OwnCheckpoint read_one(std::int64_t round) const;
+  void go_on_from(const OwnCheckpoint& own);
   void write_checkpoint_of(const ServerState& state, const Phase& phase);
   void prune();
 
@@ -73,7 +82,11 @@ class DiskKeeper final : public RunKeeper {
   std::vector<std::int64_t> share_after_;
   History history_;
   std::optional<RunLog> log_;  // nothing if the log is whole, and not to be touched
-  std::map<std::int64_t, SiteManifest> manifests_;  // of the checkpoints that are kept
+  struct Kept {
+    SiteManifest sites;
+    bool goes_on = false;  // can be gone on from
+  };
+  std::map<std::int64_t, Kept> kept_;  // checkpoints, by their rounds
 };
 
 }  // namespace fedep

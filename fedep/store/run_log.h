@@ -1,38 +1,55 @@
 // The writer of a run's log.jsonl, whose lines store/history.h describes and reads.
 //
-//   begin_log(path, header);
-//   RunLog log(path);
+//   RunLog log(path, begin_log(path, header));
 //   log.write(record_of(41, "fed_ep", numbers, seconds, scores));
+//   log.sync();                                   // now a checkpoint may rely on these rounds
+//
+//   const LogPart part = read_log_part(path, 42);
+//   RunLog(path, cut_log(path, part));            // round 42 comes next
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "fedep/store/durable_file.h"
 #include "fedep/store/history.h"
+#include "fedep/store/log_mark.h"
 
 namespace fedep {
 
 // A log of this header and of rounds that were played elsewhere, in place of any that is there.
-void begin_log(const std::filesystem::path& path, const RunHeader& header,
-               std::span<const RoundRecord> rounds = {});
+LogMark begin_log(const std::filesystem::path& path, const RunHeader& header,
+                  std::span<const RoundRecord> rounds = {});
 
-// Keeps the first line and those of rounds before `round`, byte for byte, and gives back what they
-// say; the rest will be played again. Throws InputError if the log has no header or lacks one of
-// those rounds.
-History cut_log(const std::filesystem::path& path, std::int64_t round);
+// A log's first line and its rounds 0, 1, … until some round.
+struct LogPart {
+  History history;             // no end
+  std::vector<LogMark> marks;  // before each of its rounds, and behind the last
+  std::string text;            // byte for byte
+};
+// The rounds before `round`; whatever follows, a power cut may have left it, and it does not matter.
+// Throws InputError if the log has no header or lacks one of those rounds.
+LogPart read_log_part(const std::filesystem::path& path, std::int64_t round);
+// Nothing else stays in the log: the rest will be played again.
+LogMark cut_log(const std::filesystem::path& path, const LogPart& part);
 
 // Appends to a log that was begun or cut.
 class RunLog {
  public:
-  explicit RunLog(const std::filesystem::path& path) : lines_(path) {}
+  RunLog(const std::filesystem::path& path, LogMark mark) : lines_(path), mark_(mark) {}
 
   void write(const RoundRecord& round);
   void write(const RunEndRecord& end);
+  // Brings what was written to the disk.
+  void sync() { lines_.sync(); }
+  LogMark mark() const { return mark_; }
 
  private:
   DurableLog lines_;
+  LogMark mark_;
 };
 
 }  // namespace fedep

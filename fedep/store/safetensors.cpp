@@ -163,7 +163,10 @@ SafetensorsFile read_safetensors(const Path& path, Finite finite) {
   const Header header = parse_header(name, text);
   const auto order = checked_layout(name, header, file_size - 8 - text_size);
 
-  SafetensorsFile out = {.tensors = {}, .metadata = header.metadata, .origin = name};
+  SafetensorsFile out = {.tensors = {},
+                         .metadata = header.metadata,
+                         .origin = name,
+                         .checksums = header.metadata.contains(checksum_key(kMetadataKey))};
   std::erase_if(out.metadata,
                 [](const auto& item) { return item.first.starts_with(kChecksumPrefix); });
   out.tensors.resize(header.entries.size());

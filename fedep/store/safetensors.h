@@ -50,6 +50,7 @@ struct SafetensorsFile {
   std::vector<Tensor> tensors;
   Metadata metadata;
   std::string origin = {};  // what errors call it: the path it was read from
+  bool checksums = false;   // it has them, and they are right
 
   bool has(std::string_view name) const;
   // Throws InputError if there is no such tensor.

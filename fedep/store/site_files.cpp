@@ -1,5 +1,7 @@
 #include "fedep/store/site_files.h"
 
+#include <unistd.h>
+
 #include <set>
 #include <utility>
 
@@ -16,16 +18,31 @@ std::string slot_name(std::size_t i) { return fmt::format("slot{}", i); }
 
 }  // namespace
 
-SiteFiles::SiteFiles(std::filesystem::path folder) : folder_(std::move(folder)) {
-  std::error_code error;
-  std::filesystem::create_directories(folder_, error);
-  if (error) {
-    throw RunError(fmt::format("{}: cannot make folder: {}", folder_.string(), error.message()));
+std::filesystem::path site_file(const std::filesystem::path& folder, std::uint64_t client,
+                                std::int64_t round) {
+  return folder / fmt::format("{:016x}-{}.site", client, round);
+}
+
+SiteSeals seals_of(const std::filesystem::path& folder, const SiteManifest& manifest) {
+  SiteSeals seals;
+  for (const auto& [client, round] : manifest) {
+    const std::filesystem::path path = site_file(folder, client, round);
+    const FileDescriptor file = open_file(path);
+    std::uint64_t& seal = seals[client];
+    if (::lseek(file.get(), -off_t(sizeof seal), SEEK_END) < 0 ||
+        read_some(file, path, std::as_writable_bytes(std::span(&seal, 1))) != sizeof seal) {
+      throw InputError(fmt::format("{}: must end in a checksum, but is shorter", path.string()));
+    }
   }
+  return seals;
+}
+
+SiteFiles::SiteFiles(std::filesystem::path folder) : folder_(std::move(folder)) {
+  make_folder(folder_);
 }
 
 std::filesystem::path SiteFiles::path_of(std::uint64_t client, std::int64_t round) const {
-  return folder_ / fmt::format("{:016x}-{}.site", client, round);
+  return site_file(folder_, client, round);
 }
 
 void SiteFiles::write(std::uint64_t client, std::int64_t round, const SiteState& state) {

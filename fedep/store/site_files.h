@@ -1,7 +1,9 @@
 // Site states as files <folder>/<client key>-<round>.site, in the byte format of message/record.h.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <span>
 
@@ -25,6 +27,15 @@ class SiteFiles final : public SiteArchive {
 
   std::filesystem::path folder_;
 };
+
+std::filesystem::path site_file(const std::filesystem::path& folder, std::uint64_t client,
+                                std::int64_t round);
+
+// A file's last checksum, which covers all of it: by it a checkpoint knows the states that it was
+// written with. Whether it is right shows when the file is read.
+using SiteSeals = std::map<std::uint64_t, std::uint64_t>;  // by client
+// Throws InputError, naming the file, for one that is not there.
+SiteSeals seals_of(const std::filesystem::path& folder, const SiteManifest& manifest);
 
 // States in those files only; memory does not grow with the clients visited.
 std::unique_ptr<SiteStore> make_disk_store(const std::filesystem::path& folder);
