@@ -11,7 +11,7 @@ FIXED_ADDRESSES := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 MAKEFLAGS += --no-print-directory
 
 .PHONY: help setup setup-demo program build data demo test test-asan test-tsan test-asan-core test-tsan-core test-torch \
-        test-cuda fuzz format format-check check-layers header-check sbom bench clean
+        test-cuda fuzz crash format format-check check-layers header-check sbom bench clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -73,6 +73,10 @@ fuzz: setup  ## two million inputs to the byte format's reader
 	@$(BUILT) fuzz -j $(JOBS) --target record_fuzz
 	@mkdir -p build-fuzz/corpus
 	@build-fuzz/bin/record_fuzz -runs=$(FUZZ_RUNS) -max_len=4096 -artifact_prefix=build-fuzz/ build-fuzz/corpus
+
+crash: program  ## every call that changes a run's files fails or kills once, 700 power cuts, two starts at once
+	@cmake --build build -j $(JOBS) --target crash_at
+	@python3 -B test/crash/crash_test.py build/bin/fedep build/test/libcrash_at.so --all
 
 # Tests that need real data skip where there is none.
 data: setup  ## unpack the data sets beside the checkout, if there are some, into build/data
