@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "fedep/data/fingerprint.h"
 #include "fedep/data/table/table_record.h"
 #include "fedep/message/error.h"
 #include "fedep/message/nearest.h"
@@ -20,6 +21,22 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kFormat = "fedep.features";
 constexpr const char* kTargets[] = {"label", "binary", "tags", "real"};  // as in TargetKind
+
+constexpr const char* kChecksum = "xxh3";
+
+// Over what the file says, however it is laid out.
+std::string checksum_of(const Json& json) {
+  const std::string text = json.dump();
+  return fmt::format("{:016x}", fingerprint(std::as_bytes(std::span(text))));
+}
+
+// Version 1 had none.
+bool has_right_checksum(Json json) {
+  if (json.at("version") == 1) return true;
+  const std::string written = json.at(kChecksum);
+  json.erase(kChecksum);
+  return written == checksum_of(json);
+}
 
 Json json_of(const ColumnScale& scale) {
   Json json{{"mean", scale.mean}, {"deviation", scale.deviation}};
@@ -104,7 +121,7 @@ std::string to_json(const TableFeatures& features) {
     categories[spec.categories[i]] = json_of(features.scale.categories.at(i));
   }
   Json json{{"format", kFormat},
-            {"version", 1},
+            {"version", 2},
             {"data", features.data},
             {"target", kTargets[std::size_t(spec.target)]},
             {"output_names", features.output_names},
@@ -121,14 +138,24 @@ std::string to_json(const TableFeatures& features) {
             {"categories", std::move(categories)},
             {"far", features.far}};
   if (!features.suspected.empty()) json["suspected"] = features.suspected;
+  json[kChecksum] = checksum_of(json);
   return json.dump(1) + "\n";
 }
 
 TableFeatures parse_table_features(std::string_view text, const std::string& source) {
+  bool damaged = false;
   try {
     const Json json = Json::parse(text);
-    if (json.at("format") == kFormat && json.at("version") == 1) return features_of(json);
+    if (json.at("format") == kFormat && (json.at("version") == 1 || json.at("version") == 2)) {
+      damaged = !has_right_checksum(json);
+      if (!damaged) return features_of(json);
+    }
   } catch (const std::exception&) {  // not JSON, or not ours
+  }
+  if (damaged) {
+    throw InputError(fmt::format(
+        "{}: must have the checksum of what it says, but has another: it was damaged or edited",
+        source));
   }
   throw InputError(fmt::format(
       "{}: must hold the features of a table as a run writes them, but does not", source));

@@ -42,6 +42,14 @@ std::string refusal(const std::string& text) {
   return message_of<InputError>([&] { encode_table(table_of(text), *data->info().table); });
 }
 
+// As files were before they had a checksum.
+std::string version_1(const TableFeatures& features) {
+  std::string text = to_json(features);
+  text.replace(text.find("\"version\": 2"), 12, "\"version\": 1");
+  const std::size_t begin = text.find(",\n \"xxh3\"");
+  return text.replace(begin, text.size() - begin, "\n}\n");
+}
+
 TEST(TableFeatures, PrepareAlikeIfOnlyRoundingTellsThemApart) {
   const auto data = wards();
   const TableFeatures& features = *data->info().table;
@@ -87,6 +95,36 @@ TEST(TableFeatures, ComeBackFromTheirFile) {
   EXPECT_EQ(info.feature_names, data->info().feature_names);
   EXPECT_EQ(info.features, data->info().features);
   EXPECT_EQ(info.outputs, data->info().outputs);
+}
+
+TEST(TableFeatures, OfADamagedFileAreRefused) {
+  const auto data = wards();
+  const std::string text = to_json(*data->info().table);
+  const auto refusal_of = [](const std::string& changed) {
+    return message_of<InputError>([&] { parse_table_features(changed, "f.json"); });
+  };
+  std::string other = text;
+  other.replace(other.find("\"mean\": "), 9, "\"mean\": 1");
+  EXPECT_THAT(refusal_of(other), HasSubstr("f.json: must have the checksum of what it says"));
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    std::string flipped = text;
+    flipped[i] = char(flipped[i] ^ 1);
+    if (text[i] == ' ' || text[i] == '\n') continue;  // of the layout
+    const std::string refused = refusal_of(flipped);
+    if (refused.empty()) {  // a digit that no double tells from the other
+      EXPECT_EQ(parse_table_features(flipped, "f"), *data->info().table) << i;
+    } else {
+      EXPECT_THAT(refused, HasSubstr("f.json")) << i;
+    }
+    if (i % 7 == 0) {
+      EXPECT_THAT(refusal_of(text.substr(0, i)), HasSubstr("f.json")) << i;
+    }
+  }
+}
+
+TEST(TableFeatures, OfVersion1HaveNoChecksum) {
+  const auto data = wards();
+  EXPECT_EQ(parse_table_features(version_1(*data->info().table), "f"), *data->info().table);
 }
 
 TEST(TableFeatures, OneInTwentyHeldOutRowsIsFar) {
@@ -162,7 +200,7 @@ TEST(TableFeatures, AColumnThatDoesNotVaryIsZeroInRowsThatComeLater) {
 // Nobody had said then whether a column varies.
 TEST(TableFeatures, FilesOfBeforeAreReadAsTheyWere) {
   const auto data = with_constants();
-  std::string text = to_json(*data->info().table);
+  std::string text = version_1(*data->info().table);
   for (auto at = text.find("\"varies\""); at != text.npos; at = text.find("\"varies\"")) {
     const auto comma = text.rfind(',', at);
     text.erase(comma, text.find('}', at) - comma);
