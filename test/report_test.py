@@ -250,6 +250,14 @@ class BadInput(ReportTest):
         self.assertEqual(len(shown["faults"]), 1)
         self.assertIn("cut off within the line", shown["faults"][0])
 
+    def test_a_truncated_checkpoint_is_named(self):
+        run = self.play("a")
+        checkpoint = sorted(run.glob("checkpoint-*.safetensors"))[-1]
+        os.truncate(checkpoint, checkpoint.stat().st_size - 1)
+        done = self.assert_succeeds(self.report("a"))
+        self.assertRegex(done.stderr, f"not shown of a: .*{checkpoint.name}: ")
+        self.assertIn(checkpoint.name, data_of(self.folder / "report.html")["runs"][0]["faults"][0])
+
     def test_a_run_that_goes_on_is_marked(self):
         run = self.play("a")
         lines = (run / "log.jsonl").read_text().splitlines(keepends=True)
