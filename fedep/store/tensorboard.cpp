@@ -149,10 +149,14 @@ std::string scalars_event(std::int64_t step, double unix_seconds, const Metrics&
 }
 
 EventFile::EventFile(const std::filesystem::path& directory, std::int64_t first_step,
-                     double unix_seconds)
-    : path_(directory / fmt::format("{}{:010}.{:04}", kPrefix, std::int64_t(unix_seconds),
-                                    starts_before(directory))),
-      file_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644)) {
+                     double unix_seconds) {
+  // An earlier file may be lost while a later one is there: a number that is taken is not the end.
+  for (std::size_t number = starts_before(directory); !file_; ++number) {
+    path_ = directory / fmt::format("{}{:010}.{:04}", kPrefix, std::int64_t(unix_seconds), number);
+    file_ = FileDescriptor(
+        ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0644));
+    if (!file_ && errno != EEXIST) break;
+  }
   if (!file_) {
     throw RunError(fmt::format("{}: cannot make file: {}", path_.string(), std::strerror(errno)));
   }

@@ -168,6 +168,14 @@ TEST(EventFiles, OfLaterStartsSortLaterEvenWithinASecond) {
   EXPECT_LT(second.path(), third.path());
 }
 
+TEST(EventFiles, OfAStartFindANameAlsoIfAnEarlierFileIsLost) {
+  const TemporaryFolder folder;
+  const auto first = EventFile(folder.path(), 1, 1700000000).path();
+  const auto second = EventFile(folder.path(), 8, 1700000000).path();
+  std::filesystem::remove(first);
+  EXPECT_GT(EventFile(folder.path(), 9, 1700000000).path(), second);
+}
+
 TEST(EventFiles, ThatCannotBeMadeAreNamed) {
   const TemporaryFolder folder;
   const std::string refusal =
