@@ -205,6 +205,14 @@ TEST_F(OwnCheckpoints, AreGoneOnFromIfTheyHaveFactorsWhateverTheRecipeSaysNow) {
   EXPECT_EQ(KeptTestRun(run_.path(), {"checkpoint.factors=false"}).resume_until(7), 6);
 }
 
+TEST_F(OwnCheckpoints, ThatCannotBeGoneOnFromAreRemovedWhereTheRunBeginsAnew) {
+  KeptTestRun without(folder_.path() / "without", {"checkpoint.factors=false"});
+  without.play_until(6);
+  fs::remove(without.checkpoint(3));
+  EXPECT_EQ(without.resume_until(2), 0);
+  EXPECT_FALSE(fs::exists(without.checkpoint(6)));
+}
+
 TEST_F(OwnCheckpoints, AreNotLookedForInWhatAnotherRunLeft) {
   fs::remove(run_.path() / "recipe.toml");
   const auto refused = [&] {

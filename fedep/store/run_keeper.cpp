@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -27,7 +28,7 @@ std::optional<ServerState> DiskKeeper::begin() {
     go_on_from(*latest);
     return std::move(latest->checkpoint.state);
   }
-  run_.sites.keep_only({});  // whatever is there is of a start that died, or of another run
+  remove_all_but_kept();  // whatever is there is of a start that died, or cannot be gone on from
   history_.header = header_;
   log_.emplace(run_.directory.log(), begin_log(run_.directory.log(), header_));
   return std::nullopt;
@@ -53,9 +54,6 @@ void DiskKeeper::go_on_from(const OwnCheckpoint& own) {
   if (!is_whole(history_, rounds())) {
     history_ = part.history;
     log_.emplace(log, cut_log(log, part));
-  }
-  for (const std::int64_t round : run_.directory.checkpoints()) {
-    if (!kept_.contains(round)) run_.directory.remove_checkpoint(round);
   }
   prune();
 }
@@ -151,12 +149,14 @@ void DiskKeeper::prune() {
   const std::size_t keep = std::size_t(run_.recipe.checkpoint.keep);
   std::size_t excess = kept_.size() - std::min(kept_.size(), keep);
   for (auto old = kept_.begin(); excess > 0; --excess) {
-    if (old->first == needed) {
-      ++old;
-      continue;
-    }
-    run_.directory.remove_checkpoint(old->first);
-    old = kept_.erase(old);
+    old = old->first == needed ? std::next(old) : kept_.erase(old);
+  }
+  remove_all_but_kept();
+}
+
+void DiskKeeper::remove_all_but_kept() {
+  for (const std::int64_t round : run_.directory.checkpoints()) {
+    if (!kept_.contains(round)) run_.directory.remove_checkpoint(round);
   }
   std::vector<SiteManifest> named;
   for (const auto& [round, kept] : kept_) named.push_back(kept.sites);

@@ -73,6 +73,7 @@ class DiskKeeper final : public RunKeeper {
   void go_on_from(const OwnCheckpoint& own);
   void write_checkpoint_of(const ServerState& state, const Phase& phase);
   void prune();
+  void remove_all_but_kept();
 
   KeptRun run_;
   RunHeader header_;
