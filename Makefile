@@ -74,8 +74,9 @@ fuzz: setup  ## two million inputs to the byte format's reader
 	@mkdir -p build-fuzz/corpus
 	@build-fuzz/bin/record_fuzz -runs=$(FUZZ_RUNS) -max_len=4096 -artifact_prefix=build-fuzz/ build-fuzz/corpus
 
-crash: program  ## every call that changes a run's files fails or kills once, 700 power cuts, two starts at once
-	@cmake --build build -j $(JOBS) --target crash_at
+crash: setup  ## every call that changes a run's files fails or kills once, 900 power cuts, two starts at once
+	@cmake --preset release
+	@$(BUILT) release -j $(JOBS) --target fedep crash_at
 	@python3 -B test/crash/crash_test.py build/bin/fedep build/test/libcrash_at.so --all
 
 # Tests that need real data skip where there is none.

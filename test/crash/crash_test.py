@@ -3,7 +3,7 @@
 the bits of the run that was not interrupted.
 
     crash_test.py PROGRAM LIBRARY           a sample, for every day
-    crash_test.py PROGRAM LIBRARY --all     every call, and 600 power cuts (make crash)
+    crash_test.py PROGRAM LIBRARY --all     every call, and 900 power cuts (make crash)
 """
 
 import collections
