@@ -94,11 +94,10 @@ void Progress::warn_of_loss(const RoundReport& report) {
 void Progress::warn_of_grid(const RoundReport& report) {
   if (std::exchange(warned_of_grid_, true)) return;
   close();
-  fmt::print(stderr,
-             "round {}: what {} of {} clients sent was lost in rounding: phase.clip is far larger "
-             "than their deltas, and the grid of the sum follows from it (server.grid_bits). A "
-             "smaller clip, or none (0), lets them learn\n",
-             report.round + 1, report.numbers.rounded_away, report.numbers.asked);
+  say("round {}: what {} of {} clients sent was lost in rounding: phase.clip is far larger "
+      "than their deltas, and the grid of the sum follows from it (server.grid_bits). A "
+      "smaller clip, or none (0), lets them learn\n",
+      report.round + 1, report.numbers.rounded_away, report.numbers.asked);
 }
 
 void Progress::show_bar(const RoundReport& report, double elapsed) {
