@@ -1,11 +1,8 @@
 #include "fedep/config/extend.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
-#include <cstring>
-#include <fstream>
-#include <sstream>
+#include <cstdint>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -15,6 +12,8 @@
 
 #include "fedep/config/override.h"
 #include "fedep/message/error.h"
+#include "fedep/message/nesting.h"
+#include "fedep/message/read_file.h"
 
 namespace fedep {
 namespace {
@@ -23,6 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kExtends = "extends";
 constexpr std::size_t kMostFiles = 32;
+constexpr std::uint64_t kMostBytes = std::uint64_t(16) << 20;
 
 // `named` is what has named the file: nothing, or "recipe.toml:1: extends ".
 std::string read_text(const fs::path& file, std::string_view named) {
@@ -30,18 +30,20 @@ std::string read_text(const fs::path& file, std::string_view named) {
   if (fs::is_directory(file, ignored)) {
     throw InputError(fmt::format("{}{}: cannot be read, it is a directory", named, file.string()));
   }
-  errno = 0;
-  const std::ifstream stream(file, std::ios::binary);
-  std::ostringstream text;
-  if (stream) text << stream.rdbuf();
-  if (!stream || text.bad()) {
-    throw InputError(
-        fmt::format("{}{}: cannot be read, {}", named, file.string(), std::strerror(errno)));
+  try {
+    const std::vector<std::byte> bytes = read_file(file, kMostBytes);
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("{}{}", named, error.what()));
   }
-  return text.str();
 }
 
 toml::table parse_toml(std::string_view text, const std::string& source) {
+  if (const auto line = deep_toml_line(text)) {
+    throw InputError(
+        fmt::format("{}:{}: tables and arrays must nest at most {} deep, but go deeper", source,
+                    *line, kMostNesting));
+  }
   try {
     return toml::parse(text, source);
   } catch (const toml::parse_error& error) {

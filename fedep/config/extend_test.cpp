@@ -152,7 +152,7 @@ TEST_F(Extends, AMissingBaseNamesBothFiles) {
   folder_.write("sub/child.toml", "seed = 1\nextends = \"no/such.toml\"\n");
   EXPECT_EQ(refusal("sub/child.toml"), path("sub/child.toml") + ":2: extends " +
                                            path("sub/no/such.toml") +
-                                           ": cannot be read, No such file or directory");
+                                           ": cannot read: No such file or directory");
   folder_.write("child.toml", "extends = \"sub\"\n");
   EXPECT_EQ(refusal("child.toml"), path("child.toml") + ":1: extends " + path("sub") +
                                        ": cannot be read, it is a directory");

@@ -13,6 +13,7 @@
 
 #include "fedep/message/error.h"
 #include "fedep/message/nearest.h"
+#include "fedep/message/nesting.h"
 
 namespace fedep {
 namespace {
@@ -52,6 +53,7 @@ class Override {
       keys_.emplace_back(key.substr(0, dot));
       if (!is_key(keys_.back())) refuse(fmt::format("expected {}", change_.form));
       if (dot == std::string_view::npos) break;
+      if (keys_.size() == kMostNesting) refuse_depth();
       key = key.substr(dot + 1);
     }
     if (keys_[0] == "extends" || keys_[0] == "set") {
@@ -121,6 +123,7 @@ class Override {
   }
 
   toml::table parsed(const std::string& key) const {
+    if (deep_toml_line(placed(key, change_.value))) refuse_depth();
     try {
       return toml::parse(placed(key, change_.value), change_.file);
     } catch (const toml::parse_error& error) {
@@ -146,6 +149,10 @@ class Override {
   // On its line, which errors then name.
   std::string placed(const std::string& key, const std::string& value) const {
     return fmt::format("{}{} = {}", std::string(change_.line - 1, '\n'), key, value);
+  }
+
+  [[noreturn]] void refuse_depth() const {
+    refuse(fmt::format("tables and arrays must nest at most {} deep, but go deeper", kMostNesting));
   }
 
   [[noreturn]] void refuse(std::string_view why) const {
@@ -188,7 +195,9 @@ void apply_override(toml::table& recipe, std::string_view text) {
   if (std::any_of(text.begin(), text.end(), is_control) || equals == std::string_view::npos) {
     throw InputError(fmt::format("{}{}: expected {}", kOverrideMark, shown(text), kForm));
   }
-  const std::string source = fmt::format("{}{}", kOverrideMark, text);
+  constexpr std::size_t kLong = 200;
+  const std::string source =
+      fmt::format("{}{}", kOverrideMark, text.size() > kLong ? shown(text) : std::string(text));
   Override({.key = std::string(text.substr(0, equals)),
             .value = std::string(text.substr(equals + 1)),
             .source = source,

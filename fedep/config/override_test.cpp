@@ -158,6 +158,17 @@ TEST(Override, FindsNoPhaseWhereThereIsNone) {
   }
 }
 
+TEST(Override, RefusesAKeyOrAValueThatNestsTooDeep) {
+  std::string key = "a", value;
+  for (int i = 0; i < 200'000; ++i) key += ".b";
+  for (int i = 0; i < 200'000; ++i) value += "[";
+  for (const std::string& text : {key + "=1", "data.features=" + value}) {
+    const std::string message = refusal(text);
+    EXPECT_NE(message.find("must nest at most 64 deep"), std::string::npos) << message;
+    EXPECT_LT(message.size(), 400u);
+  }
+}
+
 TEST(Override, CannotBringInASecondKey) {
   EXPECT_EQ(refusal("seed=1\ntable=2").find("--set \"seed=1?table=2\": expected"), 0u);
 }

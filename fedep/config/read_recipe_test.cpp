@@ -311,11 +311,21 @@ TEST(ReadRecipe, ReadsAFile) {
             file.string() + ":2: sead is not a setting; did you mean seed?");
 }
 
+TEST(ReadRecipe, RefusesWhatNestsTooDeepBeforeItIsParsed) {
+  std::string key = "a";
+  for (int i = 0; i < 200'000; ++i) key += ".b";
+  for (const std::string& text : {key + " = 1", "[" + key + "]", "[set]\n" + key + " = 1"}) {
+    const std::string message = message_of<InputError>([&] { (void)parse_recipe(text); });
+    EXPECT_NE(message.find("must nest at most 64 deep"), std::string::npos) << message;
+    EXPECT_LT(message.size(), 400u);
+  }
+}
+
 TEST(ReadRecipe, SaysWhyAFileCannotBeRead) {
   const auto why = [](const std::filesystem::path& file) {
     return message_of<InputError>([&] { (void)read_recipe(file); });
   };
-  EXPECT_EQ(why("no/such.toml"), "no/such.toml: cannot be read, No such file or directory");
+  EXPECT_EQ(why("no/such.toml"), "no/such.toml: cannot read: No such file or directory");
   EXPECT_EQ(why("."), ".: cannot be read, it is a directory");
 }
 

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fedep/message/check.h"
+#include "fedep/message/nesting.h"
 #include "fedep/store/safetensors.h"
 
 namespace fedep {
@@ -126,7 +127,7 @@ std::string numbers_text(const ServerState& state) {
 }
 
 void read_numbers(const std::string& text, ServerState& state) {
-  const auto numbers = nlohmann::json::parse(text);
+  const auto numbers = nlohmann::json::parse(shallow_json(text));
   numbers.at("round").get_to(state.round);
   numbers.at("phase").get_to(state.phase);
   numbers.at("optimizer_steps").get_to(state.optimizer.steps);
@@ -168,7 +169,7 @@ std::string sites_text(const SiteManifest& sites) {
 
 SiteManifest read_sites(const SafetensorsFile& file, const std::string& text) {
   SiteManifest sites;
-  const auto manifest = nlohmann::json::parse(text);
+  const auto manifest = nlohmann::json::parse(shallow_json(text));
   for (const auto& [name, round] : manifest.items()) {
     sites[number_of_hex(file, name)] = round.get<std::int64_t>();
   }
@@ -261,7 +262,7 @@ Checkpoint read_checkpoint(const std::filesystem::path& path, const Layout& layo
       checkpoint.log = number_of_hex(file, metadata(file, "log"));
       checkpoint.seals = read_seals(file, metadata(file, "site_seals"));
     }
-    nlohmann::json::parse(metadata(file, "optimizer_slots")).get_to(checkpoint.slots);
+    nlohmann::json::parse(shallow_json(metadata(file, "optimizer_slots"))).get_to(checkpoint.slots);
   } catch (const nlohmann::json::exception&) {
     throw InputError(fmt::format("{}: metadata must be what a checkpoint has, but cannot be read",
                                  path.string()));

@@ -21,7 +21,6 @@ namespace {
 using Path = std::filesystem::path;
 
 constexpr std::size_t kBufferSize = std::size_t(1) << 16;
-constexpr std::size_t kReadSize = std::size_t(1) << 20;
 
 std::string failure(const Path& path, std::string_view action, int error) {
   return fmt::format("{}: cannot {}: {}", path.string(), action,
@@ -170,18 +169,6 @@ off_t end_of_lines(const FileDescriptor& file, const Path& path) {
 
 }  // namespace
 
-FileDescriptor::FileDescriptor(FileDescriptor&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)) {}
-
-FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
-  std::swap(fd_, other.fd_);
-  return *this;
-}
-
-FileDescriptor::~FileDescriptor() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 void replace_file(const Path& path, const FileWriter& writer) {
   if (!path.has_filename()) {
     throw InputError(
@@ -212,52 +199,6 @@ void make_folder(const Path& path) {
     if (error) throw RunError(failure(path, "make directory", error.value()));
     sync_directory_if_readable(level);
   }
-}
-
-FileDescriptor open_file(const Path& path) {
-  FileDescriptor file(uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); }));
-  const int error = errno;
-  struct stat status = {};
-  if (file && ::fstat(file.get(), &status) == 0 && S_ISDIR(status.st_mode)) {
-    throw InputError(failure(path, "read", EISDIR));
-  }
-  if (file) return file;
-  if (error == ENOENT || error == ENOTDIR || error == EACCES || error == ENAMETOOLONG) {
-    throw InputError(failure(path, "read", error));
-  }
-  throw RunError(failure(path, "read", error));
-}
-
-std::size_t read_some(const FileDescriptor& file, const Path& path, std::span<std::byte> into) {
-  std::size_t done = 0;
-  while (done < into.size()) {
-    const ssize_t n =
-        uninterrupted([&] { return ::read(file.get(), into.data() + done, into.size() - done); });
-    if (n < 0) throw_run_error(path, "read");
-    if (n == 0) break;
-    done += std::size_t(n);
-  }
-  return done;
-}
-
-std::vector<std::byte> read_file(const Path& path) {
-  const FileDescriptor file = open_file(path);
-  struct stat status = {};
-  if (::fstat(file.get(), &status) != 0) throw_run_error(path, "inspect");
-  // The size is where to start: a file may grow meanwhile, and files in /proc have none.
-  std::vector<std::byte> bytes(std::size_t(status.st_size) + 1);
-  std::size_t size = 0;
-  while ((size += read_some(file, path, std::span(bytes).subspan(size))) == bytes.size()) {
-    bytes.resize(bytes.size() + std::max(bytes.size(), kReadSize));
-  }
-  bytes.resize(size);
-  return bytes;
-}
-
-void read_file_chunks(const Path& path, const ByteSink& sink) {
-  const FileDescriptor file = open_file(path);
-  std::vector<std::byte> chunk(kReadSize);
-  while (const std::size_t n = read_some(file, path, chunk)) sink(std::span(chunk).first(n));
 }
 
 DurableLog::DurableLog(Path path) : path_(std::move(path)) {

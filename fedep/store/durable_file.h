@@ -5,8 +5,8 @@
 //   DurableLog log("run/log.jsonl");
 //   log.append_line(R"({"kind":"round","round":1})");
 //
-// What the world refuses (full disk, read-only directory) is a RunError, a file to read that is not
-// there an InputError; both say which file, what was tried and why it failed.
+// What the world refuses (full disk, read-only directory) is a RunError, which says which file, what
+// was tried and why it failed. Files are read by message/read_file.h.
 #pragma once
 
 #include <cstddef>
@@ -17,25 +17,10 @@
 #include <string_view>
 #include <vector>
 
+#include "fedep/message/read_file.h"
 #include "fedep/message/record.h"
 
 namespace fedep {
-
-// An open file, closed when this goes.
-class FileDescriptor {
- public:
-  FileDescriptor() = default;
-  explicit FileDescriptor(int fd) : fd_(fd) {}
-  FileDescriptor(FileDescriptor&& other) noexcept;
-  FileDescriptor& operator=(FileDescriptor&& other) noexcept;
-  ~FileDescriptor();
-
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-
- private:
-  int fd_ = -1;
-};
 
 // Writes a temporary ".<name>.tmp" in the same directory, brings it to the disk, renames it and
 // brings the directory to the disk. If anything fails until the rename, what the writer throws
@@ -49,15 +34,6 @@ void replace_file(const std::filesystem::path& path, std::span<const std::byte> 
 // it before the next, so that a power cut does not take it with all that is safe in it. One that is
 // there already is brought there too: whoever made it may have died before.
 void make_folder(const std::filesystem::path& path);
-
-// Opens for reading; throws InputError if there is no such file to read.
-FileDescriptor open_file(const std::filesystem::path& path);
-// Reads until the span is full or the file ends; gives how much was read.
-std::size_t read_some(const FileDescriptor& file, const std::filesystem::path& path,
-                      std::span<std::byte> into);
-std::vector<std::byte> read_file(const std::filesystem::path& path);
-// The file from front to back, in chunks of at most 1 MiB.
-void read_file_chunks(const std::filesystem::path& path, const ByteSink& sink);
 
 // A file of whole lines, which only grows. A last line without its end, which only a crash can
 // leave, is cut off on opening. One log is written by one owner.

@@ -180,5 +180,14 @@ TEST(Score, IsFoundByItsNameAndTheTrainingLossIsOne) {
   EXPECT_THAT(score_of(round, "seconds"), IsNan());
 }
 
+TEST(History, ALineThatNestsWithoutEndIsABadLine) {
+  const TemporaryFolder folder;
+  const std::string deep =
+      R"({"kind":"round","round":)" + std::string(300'000, '[') + std::string(300'000, ']') + "}\n";
+  const auto log = folder.write("log.jsonl", std::string_view(deep));
+  EXPECT_EQ(message_of<InputError>([&] { read_history(log); }),
+            log.string() + ":1: line must be a JSON object with a kind, but is not");
+}
+
 }  // namespace
 }  // namespace fedep

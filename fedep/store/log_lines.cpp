@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "fedep/message/check.h"
+#include "fedep/message/nesting.h"
 #include "fedep/store/durable_file.h"
 #include "fedep/store/json.h"
 
@@ -88,7 +89,7 @@ RunEndRecord end_in(const Json& line) {
 
 LogLine parse_line(std::string_view text) {
   LogLine line{std::string(text), BadLine{}};
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = Json::parse(shallow_json(text), nullptr, false);
   if (!json.is_object() || !json.contains("kind") || !json["kind"].is_string()) return line;
   const auto& kind = json["kind"].get_ref<const std::string&>();
   if (kind == "run") {

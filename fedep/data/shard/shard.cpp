@@ -14,6 +14,7 @@
 #include "fedep/data/image/image_dataset.h"
 #include "fedep/data/table/table_features.h"
 #include "fedep/message/check.h"
+#include "fedep/message/nesting.h"
 #include "fedep/message/record.h"
 
 namespace fedep {
@@ -214,9 +215,11 @@ ShardImages take_images(Record& record, const Json& crop, std::size_t size,
   return images;
 }
 
+Json parsed(std::string_view text) { return Json::parse(shallow_json(text)); }
+
 Shard shard_of(Record record, const Shard* known) {
   const auto text = record.extract<std::uint8_t>("header");
-  const Json header = Json::parse(text.begin(), text.end());
+  const Json header = parsed({reinterpret_cast<const char*>(text.data()), text.size()});
   if (header.at("format") != kFormat) throw InputError("format must be fedep.shard, but is not");
   if (header.at("version") != kVersion) {
     throw InputError(
@@ -227,7 +230,7 @@ Shard shard_of(Record record, const Shard* known) {
   const auto about = record.extract<std::uint8_t>("about");
   shard.about.assign(about.begin(), about.end());
   const bool is_known = known != nullptr && !known->about.empty() && known->about == shard.about;
-  shard.info = is_known ? known->info : info_of(Json::parse(shard.about));
+  shard.info = is_known ? known->info : info_of(parsed(shard.about));
   const std::size_t train = header.at("train"), test = header.at("test");
   if (header.at("crop").is_null()) {
     shard.train = take_batch(record, "train.", train, shard.info);
