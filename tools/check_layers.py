@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Fails on an include that the layers forbid, on a file that no CMakeLists.txt names, and where an installed header
-or an example includes a header that is not installed.
+"""Fails on an include that the layers forbid, on a file that no CMakeLists.txt names, where an installed header or an
+example includes a header that is not installed, and where a file is read past the functions that refuse hostile ones.
 
     tools/check_layers.py [ROOT]        exit code 0: all is well; 1: each finding as file:line: what
 
@@ -49,6 +49,14 @@ OUTSIDE = {
     r"benchmark/": "bench",
 }
 
+# Ways to read that know no limits -> what is used instead, in fedep/ and app/. Tests read as they like.
+UNLIMITED = {
+    r"std::ifstream|std::fstream|\bfopen\(|\bgzopen\(": "open_file of fedep/message/read_file.h, which opens regular files only",
+    r"[Jj]son::(parse|accept)\((?!shallow_json|line_of)": "shallow_json of fedep/message/nesting.h around the text",
+}
+# What these read is the system's own.
+TRUSTED = {"fedep/sim/machine.cpp", "app/run/memory_warning.cpp"}
+
 SUFFIXES = {".h", ".cpp", ".cu", ".cuh"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:<([^>]+)>|"([^"]+)")')
 PRINT = re.compile(r"\bfmt::print\(|\bstd::(cout|cerr)\b|\bstd::(puts|printf|fprintf|fputs)\(")
@@ -66,6 +74,8 @@ def forbidden(folder, is_test, quoted, header):
             return None
         return f"{folder} may not include {header}; it may include: {LAYERS[folder] or 'no other folder'}"
     if first in ABOVE and rest:
+        if folder == "test" and first == "app":  # fuzz targets call the readers that app has
+            return None
         return None if first == folder else f"{folder} may not include {header}: {first} is not a library"
     for pattern, folders in OUTSIDE.items():
         if re.match(pattern, header):
@@ -92,6 +102,17 @@ def check_prints(root, path):
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         if PRINT.search(line.partition("//")[0]):
             yield f"{path.relative_to(root)}:{number}: prints by itself; app/output.h has say() and print_text()"
+
+
+def check_reading(root, path):
+    name = path.relative_to(root).as_posix()
+    is_ours = name.startswith(("fedep/", "app/")) and name not in TRUSTED
+    if not is_ours or path.stem.endswith(("_test", "_fuzz")) or path.stem.startswith("test_"):
+        return
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        for pattern, instead in UNLIMITED.items():
+            if re.search(pattern, line.partition("//")[0]):
+                yield f"{name}:{number}: reads without limits; use {instead}"
 
 
 def check_listed(root, path, folder_path):
@@ -135,6 +156,7 @@ def check_tree(root):
             yield from check_file(root, path, folder)
             if folder == "app":
                 yield from check_prints(root, path)
+            yield from check_reading(root, path)
             yield from check_listed(root, path, folder_path)
 
 

@@ -54,6 +54,14 @@ class CheckLayers(unittest.TestCase):
             self.assert_forbidden(f"fedep/{folder}/a.h", "<torch/torch.h>")
             self.assert_forbidden(f"fedep/{folder}/a.cpp", '"ATen/ATen.h"')
 
+    def test_files_and_json_are_read_within_limits(self):
+        for line in ("std::ifstream in(path);", "gzFile f = gzopen(name, mode);", "auto json = Json::parse(text);"):
+            for name, expected in {"fedep/data/a.cpp": 1, "app/a.cpp": 1, "fedep/data/a_test.cpp": 0}.items():
+                code, output = self.check({name: line + "\n"})
+                self.assertEqual(code, expected, output)
+                self.assertEqual("reads without limits" in output, expected == 1)
+        self.assertEqual(self.check({"fedep/data/a.cpp": "auto json = Json::parse(shallow_json(text));\n"})[0], 0)
+
     def test_the_command_line_stays_in_app(self):
         self.assert_allowed("app/a.cpp", "<CLI/CLI.hpp>")
         self.assert_forbidden("fedep/config/a.cpp", "<CLI/CLI.hpp>")

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
-#include <memory>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -31,44 +29,121 @@ std::string missing_data(std::string_view dataset, const fs::path& path) {
 
 void check_data_exists(std::string_view dataset, const fs::path& path) {
   std::error_code ignored;
-  if (!fs::exists(path, ignored)) throw InputError(missing_data(dataset, path));
+  if (fs::exists(path, ignored)) return;
+  // data.path may name a file where a folder is expected.
+  for (fs::path above = path.parent_path(); !above.empty(); above = above.parent_path()) {
+    if (fs::is_regular_file(above, ignored)) check_data_folder(dataset, above);
+    if (above == above.parent_path()) break;
+  }
+  throw InputError(missing_data(dataset, path));
 }
 
-std::vector<std::uint8_t> read_data_file(std::string_view dataset, const fs::path& path) {
+void check_data_folder(std::string_view dataset, const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) check_data_exists(dataset, path);
+  if (fs::is_directory(path, ignored)) return;
+  throw InputError(
+      fmt::format("{}: data.path must name a folder, but {} is a file", dataset, path.string()));
+}
+
+std::vector<fs::path> files_in(std::string_view dataset, const fs::path& folder) {
+  check_data_folder(dataset, folder);
+  std::error_code error;
+  std::vector<fs::path> files;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    files.push_back(at->path());
+  }
+  if (error) {
+    throw RunError(
+        fmt::format("{}: cannot read folder {}: {}", dataset, folder.string(), error.message()));
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+FileDescriptor open_data_file(std::string_view dataset, const fs::path& path) {
   check_data_exists(dataset, path);
   if (fs::is_directory(path)) {
     throw InputError(fmt::format("{}: {} must be a file, but is a folder", dataset, path.string()));
   }
-  std::ifstream in(path, std::ios::binary);
-  std::error_code error;
-  std::vector<std::uint8_t> bytes(in ? fs::file_size(path, error) : 0);
-  in.read(reinterpret_cast<char*>(bytes.data()), std::streamsize(bytes.size()));
-  if (!in || error) {
+  try {
+    return open_file(path);
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("{}: {}", dataset, error.what()));
+  }
+}
+
+std::vector<std::uint8_t> read_data_file(std::string_view dataset, const fs::path& path) {
+  const FileDescriptor file = open_data_file(dataset, path);
+  const std::uint64_t size = size_of(file, path);
+  if (size > machine_memory()) {
+    throw InputError(fmt::format("{}: {} must fit into memory, {} bytes, but has {}", dataset,
+                                 path.string(), machine_memory(), size));
+  }
+  std::vector<std::uint8_t> bytes(size);
+  if (read_some(file, path, std::as_writable_bytes(std::span(bytes))) != bytes.size()) {
     throw RunError(fmt::format("{}: cannot read {}", dataset, path.string()));
   }
   return bytes;
 }
 
+UnpackBudget::UnpackBudget(std::string_view dataset, const fs::path& path, std::uint64_t packed)
+    : dataset_(dataset), path_(path), packed_(packed), most_(kFree + kMostRatio * packed) {}
+
+void UnpackBudget::take(std::uint64_t bytes) {
+  if (bytes <= most_ - taken_) {
+    taken_ += bytes;
+    return;
+  }
+  throw InputError(
+      fmt::format("{}: {}, which has {} bytes, must hold at most {} unpacked, but holds more; if "
+                  "it is sound, unpack it first",
+                  dataset_, path_.string(), packed_, most_));
+}
+
+GzipFile::GzipFile(std::string_view dataset, const fs::path& path)
+    : dataset_(dataset), path_(path), budget_(dataset, path, 0) {
+  FileDescriptor file = open_data_file(dataset, path);
+  budget_ = UnpackBudget(dataset, path, size_of(file, path));
+  file_ = gzdopen(file.get(), "rb");
+  if (file_ == nullptr) throw RunError(fmt::format("{}: cannot read {}", dataset, path.string()));
+  file.release();  // gzclose closes it
+  gzbuffer(file_, 1u << 17);
+}
+
+GzipFile::~GzipFile() { gzclose(file_); }
+
+std::size_t GzipFile::read(std::span<char> into) {
+  std::size_t done = 0;
+  while (done < into.size()) {
+    constexpr std::size_t kMost = std::size_t(1) << 30;
+    const auto piece = unsigned(std::min(kMost, into.size() - done));
+    const int came = gzread(file_, into.data() + done, piece);
+    // A packed file that was cut off ends with Z_BUF_ERROR, not with an error of gzread.
+    int state = Z_OK;
+    const char* why = gzerror(file_, &state);
+    if (came < 0 || (came == 0 && state == Z_BUF_ERROR)) {
+      throw InputError(
+          fmt::format("{}: {} must be a whole gzip file, but: {}", dataset_, path_.string(), why));
+    }
+    if (came == 0) break;
+    budget_.take(std::uint64_t(came));
+    done += std::size_t(came);
+  }
+  return done;
+}
+
 std::vector<std::uint8_t> read_gzip_file(std::string_view dataset, const fs::path& path) {
-  check_data_exists(dataset, path);
-  const std::unique_ptr<gzFile_s, int (*)(gzFile)> in(gzopen(path.c_str(), "rb"), gzclose);
-  if (!in) throw RunError(fmt::format("{}: cannot read {}", dataset, path.string()));
-  constexpr unsigned kPiece = 1u << 20;
+  GzipFile file(dataset, path);
   std::vector<std::uint8_t> bytes;
-  int came = 0;
+  std::size_t came = 0;
   do {
+    constexpr std::size_t kPiece = std::size_t(1) << 20;
     const std::size_t before = bytes.size();
     bytes.resize(before + kPiece);
-    came = gzread(in.get(), bytes.data() + before, kPiece);
-    bytes.resize(before + std::size_t(came > 0 ? came : 0));
+    came = file.read({reinterpret_cast<char*>(bytes.data()) + before, kPiece});
+    bytes.resize(before + came);
   } while (came > 0);
-  // A packed file that was cut off ends with Z_BUF_ERROR, not with an error of gzread.
-  int state = Z_OK;
-  const char* why = gzerror(in.get(), &state);
-  if (came < 0 || state == Z_BUF_ERROR) {
-    throw InputError(
-        fmt::format("{}: {} must be a whole gzip file, but: {}", dataset, path.string(), why));
-  }
   return bytes;
 }
 

@@ -184,7 +184,7 @@ std::string seals_text(const SiteSeals& seals) {
 
 SiteSeals read_seals(const SafetensorsFile& file, const std::string& text) {
   SiteSeals seals;
-  const auto read = nlohmann::json::parse(text);
+  const auto read = nlohmann::json::parse(shallow_json(text));
   for (const auto& [name, seal] : read.items()) {
     seals[number_of_hex(file, name)] = number_of_hex(file, seal.get<std::string>());
   }

@@ -1,8 +1,9 @@
 #include "fedep/data/image/leaf.h"
 
 #include <algorithm>
-#include <fstream>
+#include <cstdio>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -139,8 +140,10 @@ class LeafHandler final : public nlohmann::json_sax<nlohmann::json> {
   }
 
   void end_image() {
-    pixels_.resize((good_.size() + 1) * kEmnistPixels);  // a short image is filled up
     good_.push_back(image_is_good_ && image_size_ == kEmnistPixels);
+    // A bad image leaves nothing: "[]" would cost 784 bytes.
+    good_images_ += good_.back();
+    pixels_.resize(good_images_ * kEmnistPixels);
   }
 
   void end_user() {
@@ -151,15 +154,18 @@ class LeafHandler final : public nlohmann::json_sax<nlohmann::json> {
     if (!counted_.emplace(user_, good_.size()).second) {
       refuse(fmt::format("have user {} once", shown(user_)), "has it twice");
     }
+    std::size_t place = 0;  // among the good images
     for (std::size_t i = 0; i < good_.size(); ++i) {
-      if (!good_[i] || labels_[i] < 0) {
+      if (good_[i] && labels_[i] >= 0) {
+        add_image(part_, user_, std::span(pixels_).subspan(place * kEmnistPixels, kEmnistPixels),
+                  labels_[i]);
+      } else {
         ++skipped_;
-        continue;
       }
-      add_image(part_, user_, std::span(pixels_).subspan(i * kEmnistPixels, kEmnistPixels),
-                labels_[i]);
+      place += good_[i];
     }
     pixels_.clear();
+    good_images_ = 0;
     good_.clear();
     labels_.clear();
     field_ = Field::none;
@@ -179,19 +185,16 @@ class LeafHandler final : public nlohmann::json_sax<nlohmann::json> {
   Field field_ = Field::none;
   bool image_is_good_ = true;
   std::size_t image_size_ = 0;
-  std::vector<std::uint8_t> pixels_;  // of the user at hand
+  std::vector<std::uint8_t> pixels_;  // of the good images of the user at hand
+  std::size_t good_images_ = 0;
   std::vector<bool> good_;
   std::vector<std::int32_t> labels_;
 };
 
 std::size_t read_folder(const fs::path& folder, ImagePart& part) {
-  check_data_exists(kName, folder);
-  std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.path().extension() == ".json") files.push_back(entry.path());
-  }
+  std::vector<fs::path> files = files_in(kName, folder);
+  std::erase_if(files, [](const fs::path& file) { return file.extension() != ".json"; });
   if (files.empty()) throw InputError(missing_data(kName, folder / "*.json"));
-  std::sort(files.begin(), files.end());
   std::size_t skipped = 0;
   for (const fs::path& file : files) skipped += read_leaf_file(file, part);
   return skipped;
@@ -200,11 +203,12 @@ std::size_t read_folder(const fs::path& folder, ImagePart& part) {
 }  // namespace
 
 std::size_t read_leaf_file(const fs::path& path, ImagePart& part) {
-  check_data_exists(kName, path);
-  std::ifstream in(path, std::ios::binary);
+  FileDescriptor file = open_data_file(kName, path);
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> in(::fdopen(file.get(), "rb"), std::fclose);
   if (!in) throw RunError(fmt::format("{}: cannot read {}", kName, path.string()));
+  file.release();  // fclose closes it
   LeafHandler handler(path, part);
-  nlohmann::json::sax_parse(in, &handler);
+  nlohmann::json::sax_parse(in.get(), &handler);
   handler.finish();
   return handler.skipped();
 }

@@ -1,5 +1,6 @@
 #include "fedep/data/image/tff_sqlite.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <optional>
@@ -21,26 +22,70 @@ namespace {
 namespace fs = std::filesystem;
 constexpr const char* kName = "tff_sqlite";
 
+// What a database may do for us: a schema that somebody else wrote is a program, which SQLite runs.
+constexpr int kStepsBetweenLooks = 10'000;         // of SQLite's machine
+constexpr std::uint64_t kFreeSteps = 100'000'000;  // some seconds
+constexpr std::uint64_t kStepsPerByte = 10;        // real files need less than one
+constexpr int kMostExampleBytes = 16 << 20;
+
+// "file:…?immutable=1": neither a journal nor a lock beside the file is looked at.
+std::string immutable_uri(const fs::path& path) {
+  std::string uri = "file:";
+  for (const unsigned char c : fs::absolute(path).string()) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '/' || c == '.' || c == '-' || c == '_';
+    uri += plain ? std::string(1, char(c)) : fmt::format("%{:02x}", c);
+  }
+  return uri + "?immutable=1";
+}
+
 class Database {
  public:
-  explicit Database(const fs::path& path) : path_(path) {
-    check_data_exists(kName, path);
+  explicit Database(const fs::path& path) : path_(path), budget_(kName, path, 0) {
+    const FileDescriptor held = open_data_file(kName, path);
+    const std::uint64_t size = size_of(held, path);
+    budget_ = UnpackBudget(kName, path, size);
+    steps_left_ = kFreeSteps + kStepsPerByte * size;
     sqlite3* raw = nullptr;
-    const int rc = sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READONLY, nullptr);
+    const int rc = sqlite3_open_v2(immutable_uri(path).c_str(), &raw,
+                                   SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, nullptr);
     connection_.reset(raw);
     if (rc != SQLITE_OK) refuse();
+    for (const int off : {SQLITE_DBCONFIG_TRUSTED_SCHEMA, SQLITE_DBCONFIG_ENABLE_VIEW,
+                          SQLITE_DBCONFIG_ENABLE_TRIGGER}) {
+      sqlite3_db_config(raw, off, 0, nullptr);
+    }
+    sqlite3_db_config(raw, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+    sqlite3_limit(raw, SQLITE_LIMIT_LENGTH, kMostExampleBytes);
+    sqlite3_exec(raw, "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0", nullptr, nullptr,
+                 nullptr);
+    sqlite3_progress_handler(raw, kStepsBetweenLooks, &Database::is_too_long, this);
   }
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
 
   [[noreturn]] void refuse() const {
+    refuse(connection_ ? sqlite3_errmsg(connection_.get()) : "out of memory");
+  }
+  [[noreturn]] void refuse(std::string_view why) const {
     throw InputError(fmt::format(
         "{}: {} must be an SQLite file with tables examples and client_metadata, but: {}", kName,
-        path_.string(), connection_ ? sqlite3_errmsg(connection_.get()) : "out of memory"));
+        path_.string(), steps_left_ == 0 ? "reading it takes for ever" : why));
   }
 
   sqlite3* get() const { return connection_.get(); }
+  UnpackBudget& budget() { return budget_; }
 
  private:
+  static int is_too_long(void* self) {
+    auto& left = static_cast<Database*>(self)->steps_left_;
+    left -= std::min<std::uint64_t>(left, kStepsBetweenLooks);
+    return left == 0;
+  }
+
   fs::path path_;
+  UnpackBudget budget_;
+  std::uint64_t steps_left_ = 0;
   std::unique_ptr<sqlite3, int (*)(sqlite3*)> connection_{nullptr, sqlite3_close};
 };
 
@@ -82,6 +127,20 @@ class Query {
   std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)> statement_{nullptr, sqlite3_finalize};
 };
 
+// A view or a virtual table would be a program of the file's author.
+void check_is_table(const Database& database, std::string_view name) {
+  Query query(
+      database,
+      "SELECT type, sql FROM sqlite_schema WHERE name = ? COLLATE NOCASE AND type != 'index'",
+      name);
+  std::size_t found = 0;
+  while (query.next()) {
+    const bool is_plain = query.text(0) == "table" && query.text(1).starts_with("CREATE TABLE");
+    if (!is_plain || ++found > 1) database.refuse(fmt::format("{} is no plain table", name));
+  }
+  if (found == 0) database.refuse(fmt::format("no such table: {}", name));
+}
+
 // Pixels and label of a message; none if it is a bad record.
 std::optional<std::int32_t> emnist_example(std::span<const std::uint8_t> message,
                                            std::array<std::uint8_t, kEmnistPixels>& image) {
@@ -117,11 +176,20 @@ std::size_t read_part(const fs::path& path, std::string_view split, ImagePart& p
 }  // namespace
 
 void read_tff_sqlite(const fs::path& path, std::string_view split, const TffExampleSink& sink) {
-  const Database database(path);
+  Database database(path);
+  check_is_table(database, "client_metadata");
+  check_is_table(database, "examples");
   std::map<std::string, std::int64_t, std::less<>> missing;
   Query metadata(database,
                  "SELECT client_id, num_examples FROM client_metadata WHERE split_name = ?", split);
-  while (metadata.next()) missing[std::string(metadata.text(0))] += metadata.integer(1);
+  while (metadata.next()) {
+    database.budget().take(metadata.text(0).size() + 64);
+    std::int64_t& count = missing[std::string(metadata.text(0))];
+    const std::int64_t more = metadata.integer(1);
+    if (more < 0 || __builtin_add_overflow(count, more, &count)) {
+      database.refuse("num_examples is no count");
+    }
+  }
   if (missing.empty()) {
     throw InputError(fmt::format("{}: {} must have a split {}, but client_metadata names none",
                                  kName, path.string(), shown(split)));
@@ -133,6 +201,7 @@ void read_tff_sqlite(const fs::path& path, std::string_view split, const TffExam
                  split);
   while (examples.next()) {
     const std::string_view client = examples.text(0);
+    database.budget().take(client.size() + examples.blob(1).size());
     if (const auto found = missing.find(client); found != missing.end()) --found->second;
     sink(client, examples.blob(1));
   }

@@ -1,5 +1,7 @@
 #include "fedep/data/image/tff_sqlite.h"
 
+#include <sys/stat.h>
+
 #include <gtest/gtest.h>
 
 #include "fedep/data/image/test_emnist_files.h"
@@ -67,6 +69,46 @@ TEST(TffSqlite, BadFilesAreRefused) {
   write_sqlite(cut, some_emnist(1));
   std::filesystem::resize_file(cut.path() / "emnist_all.sqlite", 16384);
   EXPECT_NE(refusal(cut).find("must be an SQLite file"), std::string::npos) << refusal(cut);
+}
+
+std::string refusal_of_schema(const char* schema) {
+  const TemporaryFolder folder;
+  sqlite3* db = nullptr;
+  sqlite3_open((folder.path() / "emnist_all.sqlite").c_str(), &db);
+  char* error = nullptr;
+  EXPECT_EQ(sqlite3_exec(db, schema, nullptr, nullptr, &error), SQLITE_OK) << error;
+  sqlite3_close(db);
+  return refusal(folder);
+}
+
+TEST(TffSqlite, AViewIsRefusedForItMayNeverEnd) {
+  const std::string why = refusal_of_schema(
+      "CREATE TABLE client_metadata(client_id TEXT, split_name TEXT, num_examples INTEGER);"
+      "INSERT INTO client_metadata VALUES ('a', 'all_train', 1);"
+      "CREATE VIEW examples AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
+      "SELECT 'all_train' AS split_name, 'a' AS client_id, x'00' AS serialized_example_proto, i AS "
+      "rowid FROM n");
+  EXPECT_NE(why.find("examples is no plain table"), std::string::npos) << why;
+}
+
+TEST(TffSqlite, AColumnThatIsComputedMayNotGrowBeyondReason) {
+  const std::string why = refusal_of_schema(
+      "CREATE TABLE client_metadata(client_id TEXT, split_name TEXT, num_examples INTEGER);"
+      "INSERT INTO client_metadata VALUES ('a', 'all_train', 1);"
+      "CREATE TABLE examples(split_name TEXT, client_id TEXT, serialized_example_proto AS "
+      "(zeroblob(900000000)));"
+      "INSERT INTO examples VALUES ('all_train', 'a')");
+  EXPECT_NE(why.find("too big"), std::string::npos) << why;
+}
+
+TEST(TffSqlite, AJournalBesideTheFileIsNotLookedAt) {
+  const TemporaryFolder folder;
+  write_sqlite(folder, some_emnist(1));
+  for (const char* ending : {"-journal", "-wal"}) {
+    ASSERT_EQ(::mkfifo((folder.path() / (std::string("emnist_all.sqlite") + ending)).c_str(), 0600),
+              0);
+  }
+  EXPECT_EQ(open_tff_sqlite({}, 1, folder.path())->clients().size(), 3u);
 }
 
 }  // namespace

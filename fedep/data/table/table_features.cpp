@@ -13,6 +13,7 @@
 #include "fedep/data/table/table_record.h"
 #include "fedep/message/error.h"
 #include "fedep/message/nearest.h"
+#include "fedep/message/nesting.h"
 
 namespace fedep {
 namespace {
@@ -145,7 +146,7 @@ std::string to_json(const TableFeatures& features) {
 TableFeatures parse_table_features(std::string_view text, const std::string& source) {
   bool damaged = false;
   try {
-    const Json json = Json::parse(text);
+    const Json json = Json::parse(shallow_json(text));
     if (json.at("format") == kFormat && (json.at("version") == 1 || json.at("version") == 2)) {
       damaged = !has_right_checksum(json);
       if (!damaged) return features_of(json);

@@ -233,5 +233,11 @@ TEST(TableFeatures, WhatIsWrongIsNamedWithItsLine) {
   }
 }
 
+TEST(TableFeatures, ATextThatNestsWithoutEndIsRefused) {
+  const std::string deep =
+      R"({"format":)" + std::string(300'000, '[') + std::string(300'000, ']') + "}";
+  EXPECT_NE(message_of<InputError>([&] { parse_table_features(deep, "features.json"); }), "");
+}
+
 }  // namespace
 }  // namespace fedep
