@@ -135,9 +135,11 @@ void finish_run(const Recipe& recipe, const Task& task, const Place& place,
 std::vector<Phase> plan_run(const Recipe& recipe, const Task& task) {
   const std::size_t clients = task.population().size();
   if (std::size_t(recipe.server.clients_per_round) > clients) {
-    throw InputError(
-        fmt::format("server.clients_per_round must be at most {}, the number of clients, but is {}",
-                    clients, recipe.server.clients_per_round));
+    const std::string lost = task.data() == nullptr ? "" : task.data()->info().first_skipped;
+    throw InputError(fmt::format(
+        "server.clients_per_round must be at most {}, the number of clients, but is {}{}{}",
+        clients, recipe.server.clients_per_round,
+        lost.empty() ? "" : "; of the records left out the first: ", lost));
   }
   std::vector<Phase> phases =
       plan_phases(recipe, [&](std::string_view name) { return task.family_of(name); });

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "fedep/data/registry.h"
 #include "fedep/data/table/table_features.h"
 #include "fedep/message/nearest.h"
 #include "fedep/sim/chain/chain.h"
@@ -123,7 +124,9 @@ std::vector<std::string> warnings_of(const Recipe& recipe, const std::vector<Pha
       lines.insert(lines.end(), info.table->suspected.begin(), info.table->suspected.end());
     }
     if (data->test_size() == 0) {
-      lines.emplace_back("no examples are held out (data.test_fraction), so there are no scores");
+      const bool is_drawn = find_dataset(recipe.data.name).holds_out;
+      lines.push_back(fmt::format("no examples are held out{}, so there are no scores",
+                                  is_drawn ? " (data.test_fraction)" : ": the data bring none"));
     }
     for (std::size_t i = 0; i < phases.size(); ++i) {
       const Algorithm& algorithm = *phases[i].algorithm;

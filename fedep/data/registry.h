@@ -30,6 +30,7 @@ struct DatasetRow {
   std::unique_ptr<Dataset> (*open)(const DataSettings& settings, std::uint64_t seed,
                                    const std::filesystem::path& folder);
   PartitionUse partition = PartitionUse::natural;
+  bool holds_out = false;  // data.test_fraction of the examples; else the data bring their test set
   // Images of the same kind to be predicted, from a file (image/image_file.h); null: there is none.
   Batch (*read_images)(const std::filesystem::path& file, const DatasetInfo& data) = nullptr;
 

@@ -1,10 +1,13 @@
 #include "fedep/data/image/femnist.h"
 
+#include <algorithm>
 #include <map>
 
 #include <gtest/gtest.h>
 
+#include "fedep/data/image/idx.h"
 #include "fedep/data/image/image_dataset.h"
+#include "fedep/data/image/leaf.h"
 #include "fedep/data/image/test_emnist_files.h"
 #include "fedep/data/test_batches.h"
 #include "fedep/message/error.h"
@@ -45,6 +48,39 @@ TEST(Femnist, ClientsAreTheWritersWithATrainingPart) {
   EXPECT_EQ(data->test_size(), 2u);
   EXPECT_EQ(data->test_client(0), 0u);
   EXPECT_EQ(data->test_client(1), 1u);
+}
+
+TEST(Femnist, WritersWithHeldOutImagesAloneAreCountedAndNamed) {
+  TestImages images = some_emnist(1);
+  for (TestImage& image : images) image.test = image.test || image.client == "b";
+  const TemporaryFolder folder;
+  write_femnist(folder, images);
+  const DatasetInfo info = open_femnist({}, 1, folder.path())->info();
+  EXPECT_EQ(info.skipped_records,
+            std::size_t(std::count_if(images.begin(), images.end(),
+                                      [](const TestImage& image) { return image.client == "b"; })));
+  EXPECT_EQ(info.first_skipped, "client b has held-out examples, but none to train on");
+}
+
+TEST(Femnist, IsRefusedIfNobodyHasBothParts) {
+  TestImages images = some_emnist(1);
+  for (TestImage& image : images) image.test = image.client == "b";
+  const TemporaryFolder folder;
+  write_femnist(folder, images);
+  EXPECT_EQ(
+      refusal(folder),
+      "femnist: some client must have both training and held-out examples, but none of 2 and 1 "
+      "has");
+}
+
+TEST(Femnist, APathThatIsAFileIsNamedAsOne) {
+  const TemporaryFolder folder;
+  const auto file = folder.write("images.csv", std::string_view("x"));
+  const std::string end = ": data.path must name a folder, but " + file.string() + " is a file";
+  const DataSettings settings{.path = "images.csv"};
+  EXPECT_EQ(refusal(folder, settings), "femnist" + end);
+  EXPECT_EQ(message_of<InputError>([&] { open_leaf(settings, 1, folder.path()); }), "leaf" + end);
+  EXPECT_EQ(message_of<InputError>([&] { open_idx(settings, 1, folder.path()); }), "idx" + end);
 }
 
 TEST(Femnist, SmallClientsAndFurtherExamplesAreLeftOutAsSet) {

@@ -32,19 +32,17 @@ std::size_t big_u32(const std::uint8_t* bytes) {
 
 // The one file in the folder whose name ends in one of these, `.gz` aside.
 fs::path find_ending(const fs::path& folder, std::initializer_list<std::string_view> endings) {
-  check_data_exists(kName, folder);
   std::vector<fs::path> found;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    std::string name = entry.path().filename().string();
+  for (const fs::path& path : files_in(kName, folder)) {
+    std::string name = path.filename().string();
     if (name.ends_with(".gz")) name.resize(name.size() - 3);
     if (std::any_of(endings.begin(), endings.end(),
                     [&](std::string_view ending) { return name.ends_with(ending); })) {
-      found.push_back(entry.path());
+      found.push_back(path);
     }
   }
   if (found.empty()) throw InputError(missing_data(kName, folder / *endings.begin()));
   if (found.size() > 1) {
-    std::sort(found.begin(), found.end());
     refuse(
         kName, folder, fmt::format("have one file that ends in {}", *endings.begin()),
         fmt::format("has {} and {}", found[0].filename().string(), found[1].filename().string()));

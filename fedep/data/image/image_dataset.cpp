@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "fedep/data/partition_kinds.h"
 #include "fedep/message/check.h"
+#include "fedep/message/nearest.h"
 
 namespace fedep {
 namespace {
@@ -94,7 +97,33 @@ void keep_clients(ImagePart& part, const std::vector<std::string>& chosen) {
   part.examples = std::move(examples);
 }
 
+// Who has no training example cannot take part, and its held-out ones say nothing about those who
+// do: they are left out and counted. Throws InputError if nobody has both.
+void leave_out_strangers(ImageTask& task) {
+  const std::unordered_set<std::string_view> training(task.train.ids.begin(), task.train.ids.end());
+  std::vector<std::string> known;
+  for (std::size_t c = 0; c < task.test.ids.size(); ++c) {
+    const std::string& id = task.test.ids[c];
+    if (training.contains(id)) {
+      known.push_back(id);
+      continue;
+    }
+    if (task.info.first_skipped.empty()) {
+      task.info.first_skipped =
+          fmt::format("client {} has held-out examples, but none to train on", shown(id));
+    }
+    task.info.skipped_records += task.test.examples[c].size();
+  }
+  if (known.empty() && !task.test.ids.empty()) {
+    throw InputError(fmt::format(
+        "{}: some client must have both training and held-out examples, but none of {} and {} has",
+        task.info.name, task.train.ids.size(), task.test.ids.size()));
+  }
+  if (known.size() < task.test.ids.size()) keep_clients(task.test, known);
+}
+
 void partition_naturally(ImageTask& task, const DataSettings& settings) {
+  leave_out_strangers(task);
   // A client takes part in training if it can; its test examples come along, however few.
   std::vector<std::string> chosen;
   for (const std::size_t c : limit_clients(task.train.examples, settings)) {
