@@ -10,13 +10,22 @@
 // few or too many fields, a stray quote, a bare CR) is left out and counted. A file is refused,
 // with InputError, if it cannot be read, holds NUL bytes or what is not UTF-8, ends within quotes,
 // has no header, leaves a column without a name or names one twice, or has more bad records than
-// good ones.
+// good ones, has more than a million columns or a record of more than 256 MiB.
+//
+// A file that is too large to be held as strings is read record by record, as a RecordSource:
+//
+//   const std::unique_ptr<RecordSource> records = read_records("stays.csv.gz", kCsv);
+//   const std::size_t age = records->heading().column("age");
+//   while (records->next()) use(records->fields()[age]);
 #pragma once
 
 #include <cstddef>
 #include <filesystem>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace fedep {
@@ -42,6 +51,39 @@ struct DelimitedTable {
   std::size_t column(std::string_view name) const;
   bool has(std::string_view name) const;
 };
+
+// A table's columns by name, for who asks for many of them. The table must outlive this.
+class ColumnIndex {
+ public:
+  explicit ColumnIndex(const DelimitedTable& table);
+  // As DelimitedTable::column.
+  std::size_t operator()(std::string_view name) const;
+
+ private:
+  const DelimitedTable& table_;
+  std::unordered_map<std::string_view, std::size_t> places_;
+};
+
+// Records one after the other.
+class RecordSource {
+ public:
+  virtual ~RecordSource() = default;
+  // Source and columns, without rows. Bad records are counted as they are met.
+  virtual const DelimitedTable& heading() const = 0;
+  // Goes to the next good record; false after the last. What makes a file refused is thrown when it
+  // is met.
+  virtual bool next() = 0;
+  // As many as columns; they look into memory that holds until the next call of next().
+  virtual std::span<const std::string_view> fields() const = 0;
+  // Where the record begins: "line 7", or of a table without lines "record 3".
+  virtual std::string place() const = 0;
+};
+
+// Holds some megabytes of the file at a time.
+std::unique_ptr<RecordSource> read_records(const std::filesystem::path& file,
+                                           const DelimitedFormat& format);
+// Of a table in memory, which must outlive them.
+std::unique_ptr<RecordSource> records_of(const DelimitedTable& table);
 
 // .tsv and .tsv.gz are kTsv, everything else is kCsv.
 DelimitedFormat format_of(const std::filesystem::path& file);

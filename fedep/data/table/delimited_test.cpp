@@ -29,6 +29,55 @@ std::string error_of(std::string_view text, const DelimitedFormat& format = kCsv
   return message_of<InputError>([&] { parse_delimited(text, format, "test.csv"); });
 }
 
+TEST(Delimited, AFileOfSeveralWindowsIsReadAsItIs) {
+  // Characters, quotes and line ends lie at every place around the ends of the window.
+  const TemporaryFolder folder;
+  for (const std::string shift : {"", "x", "xy", "xyz"}) {
+    std::string text = "a" + shift + ",b\r\n";
+    Rows expected;
+    for (int i = 0; text.size() < (std::size_t(5) << 19); ++i) {
+      const Row row{std::to_string(i),
+                    i % 3 ? "K\xC3\xB6ln \xE2\x82\xAC" : "two\nlines, \"\xF0\x9F\x98\x80\""};
+      text += row[0] + "," + quoted(row[1]) + (i % 5 ? "\r\n" : "\n");
+      expected.push_back(row);
+    }
+    const DelimitedTable table =
+        read_delimited(folder.write("t.csv", std::string_view(text)), kCsv);
+    EXPECT_EQ(table.rows, expected);
+    EXPECT_EQ(table.lines.back(), std::size_t(std::count(text.begin(), text.end(), '\n')) -
+                                      (expected.back()[1].starts_with("two") ? 1 : 0));
+  }
+}
+
+TEST(Delimited, AFieldLargerThanTheWindowComesWhole) {
+  const std::string large(std::size_t(3) << 20, 'x');
+  EXPECT_EQ(csv("a,b\n\"" + large + "\",1\n2," + large).rows, (Rows{{large, "1"}, {"2", large}}));
+}
+
+TEST(Delimited, MoreThanAMillionColumnsAreRefused) {
+  const std::string why = error_of(std::string(1'000'001, ','));
+  EXPECT_NE(why.find("more than 1000000"), std::string::npos) << why;
+}
+
+TEST(Delimited, RecordsComeOneByOneAsTheTableHasThem) {
+  const std::string text = "a,b\n1,2\nbad\n\n3,\"4\n\"\n5,6\n";
+  const TemporaryFolder folder;
+  const auto file = folder.write("t.csv", std::string_view(text));
+  const DelimitedTable table = read_delimited(file, kCsv);
+  for (const auto& records : {read_records(file, kCsv), records_of(table)}) {
+    Rows rows;
+    std::vector<std::string> places;
+    while (records->next()) {
+      rows.emplace_back(records->fields().begin(), records->fields().end());
+      places.push_back(records->place());
+    }
+    EXPECT_EQ(rows, table.rows);
+    EXPECT_EQ(places, (std::vector<std::string>{"line 2", "line 5", "line 7"}));
+    EXPECT_EQ(records->heading().bad_records, 1u);
+    EXPECT_EQ(records->heading().first_bad_line, 3u);
+  }
+}
+
 TEST(Delimited, QuotingIsUndoneByReading) {
   const Row fields = {"plain", "a,b", "say \"no\"", "two\nlines", "", "\r\n", "\"", " spaces "};
   std::string header = "c0", line = quoted(fields[0]);

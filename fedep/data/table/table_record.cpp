@@ -1,7 +1,9 @@
 #include "fedep/data/table/table_record.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <string_view>
 #include <utility>
@@ -29,21 +31,40 @@ std::optional<double> number(std::string_view text) {
   return value;
 }
 
-// Whether a text is a number and not a code that looks like one: 0071, 1E2 and numbers of so many
-// digits that a double does not tell them apart are codes.
-bool is_plain_number(std::string_view text) {
-  if (text.starts_with('+') || text.starts_with('-')) text.remove_prefix(1);
-  const bool digits = !text.empty() && text.find_first_not_of("0123456789.") == text.npos;
-  const bool padded = text.size() > 1 && text[0] == '0' && text[1] != '.';
-  return digits && !padded && text.size() <= 15 && number(text);
+// The number that a text is, unless it is a code that looks like one: 0071, 1E2 and numbers of so
+// many digits that a double does not tell them apart are codes. At most 15 digits and a power of ten
+// are doubles themselves, so their quotient is the nearest double, as from_chars gives it.
+std::optional<double> plain_number(std::string_view text) {
+  constexpr std::size_t kMost = 15;
+  constexpr double kTens[kMost + 1] = {1,   1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                       1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+  const bool negative = text.starts_with('-');
+  if (negative || text.starts_with('+')) text.remove_prefix(1);
+  if (text.empty() || text.size() > kMost) return std::nullopt;
+  if (text.size() > 1 && text[0] == '0' && text[1] != '.') return std::nullopt;
+  std::int64_t digits = 0;
+  std::size_t point = text.size();
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto digit = static_cast<unsigned>(text[i] - '0');
+    if (digit <= 9) {
+      digits = 10 * digits + digit;
+    } else if (text[i] == '.' && point == text.size() && text.size() > 1) {
+      point = i;
+    } else {
+      return std::nullopt;
+    }
+  }
+  const std::size_t decimals = point == text.size() ? 0 : text.size() - point - 1;
+  const double value = double(digits) / kTens[decimals];
+  return negative && value != 0 ? -value : value;
 }
 
 // One spelling per value: 4.0, 4 and +4 are 4.
 std::string canonical(std::string_view text) {
   const std::string_view plain = trimmed(text);
-  if (!is_plain_number(plain)) return std::string(plain);
-  const double value = *number(plain);
-  return fmt::format("{}", value == 0 ? 0.0 : value);
+  if (plain.size() <= 1) return std::string(plain);
+  const std::optional<double> value = plain_number(plain);
+  return value ? fmt::format("{}", *value) : std::string(plain);
 }
 
 std::set<std::string> canonical_set(const std::vector<std::string>& values) {
@@ -69,36 +90,72 @@ void check_roles(const DelimitedTable& table, const TableSpec& spec) {
 
 }  // namespace
 
+FeatureParser::Missing::Missing(const std::vector<std::string>& values) { add(values); }
+
+void FeatureParser::Missing::add(const std::vector<std::string>& values) {
+  for (const std::string& value : values) {
+    std::string text = canonical(value);
+    if (const auto spelt = number(text); spelt && fmt::format("{}", *spelt) == text) {
+      numbers.push_back(*spelt);
+    }
+    texts.insert(std::move(text));
+  }
+}
+
 FeatureParser::FeatureParser(const DelimitedTable& table, const TableSpec& spec) {
-  const std::set<std::string> missing = canonical_set(spec.missing);
+  const auto missing = std::make_shared<const Missing>(spec.missing);
+  const ColumnIndex column(table);
   const auto feature = [&](const std::string& name) {
-    Feature out{table.column(name), missing};
     const auto own = spec.missing_in.find(name);
-    if (own != spec.missing_in.end()) out.missing.merge(canonical_set(own->second));
-    return out;
+    if (own == spec.missing_in.end()) return Feature{column(name), missing};
+    Missing both = *missing;
+    both.add(own->second);
+    return Feature{column(name), std::make_shared<const Missing>(std::move(both))};
   };
   for (const std::string& name : spec.numbers) numbers_.push_back(feature(name));
   for (const std::string& name : spec.categories) categories_.push_back(feature(name));
 }
 
+// None if the cell is missing or bad. Gives what number(canonical(cell)) gives, but makes no string.
+std::optional<double> FeatureParser::parse_number(std::string_view cell, const Missing& missing,
+                                                  bool& is_bad) {
+  const std::string_view text = trimmed(cell);
+  if (const std::optional<double> plain = plain_number(text)) {
+    const auto& none = missing.numbers;
+    const bool is_none = !none.empty() && std::find(none.begin(), none.end(), *plain) != none.end();
+    return is_none ? std::nullopt : plain;
+  }
+  if (missing.texts.contains(text)) return std::nullopt;
+  const std::optional<double> came = number(text);
+  is_bad = !came;
+  return came;
+}
+
+std::optional<std::size_t> FeatureParser::parse(std::span<const std::string_view> fields,
+                                                TableRow& row) const {
+  std::optional<std::size_t> first_bad;
+  row.numbers.resize(numbers_.size());
+  for (std::size_t j = 0; j < numbers_.size(); ++j) {
+    const Feature& column = numbers_[j];
+    bool is_bad = false;
+    const std::optional<double> parsed =
+        parse_number(fields[column.index], *column.missing, is_bad);
+    row.numbers[j] = parsed.value_or(std::numeric_limits<double>::quiet_NaN());
+    if (is_bad && !first_bad) first_bad = column.index;
+  }
+  row.categories.resize(categories_.size());
+  for (std::size_t j = 0; j < categories_.size(); ++j) {
+    std::string value = canonical(fields[categories_[j].index]);
+    if (categories_[j].missing->texts.contains(value)) value.clear();
+    row.categories[j] = std::move(value);
+  }
+  return first_bad;
+}
+
 FeatureParser::Parsed FeatureParser::parse(const std::vector<std::string>& fields) const {
   Parsed out;
-  for (const Feature& column : numbers_) {
-    const std::string value = canonical(fields[column.index]);
-    double parsed = std::numeric_limits<double>::quiet_NaN();
-    if (!column.missing.contains(value)) {
-      if (const std::optional<double> came = number(value)) {
-        parsed = *came;
-      } else if (!out.bad) {
-        out.bad = column.index;
-      }
-    }
-    out.row.numbers.push_back(parsed);
-  }
-  for (const Feature& column : categories_) {
-    const std::string value = canonical(fields[column.index]);
-    out.row.categories.push_back(column.missing.contains(value) ? "" : value);
-  }
+  const std::vector<std::string_view> views(fields.begin(), fields.end());
+  out.bad = parse(views, out.row);
   return out;
 }
 
@@ -116,28 +173,35 @@ RecordParser::RecordParser(const DelimitedTable& table, const TableSpec& spec)
   if (!spec.test_column.empty()) test_ = table.column(spec.test_column);
 }
 
-std::string RecordParser::client(const std::vector<std::string>& fields) const {
-  const std::string id(trimmed(fields[client_]));
+std::string_view RecordParser::client_cell(std::span<const std::string_view> fields) const {
+  return trimmed(fields[client_]);
+}
+
+std::string RecordParser::client(std::span<const std::string_view> fields) const {
+  const std::string id(client_cell(fields));
   return missing_.contains(canonical(id)) ? std::string() : id;
 }
 
-std::optional<TableRecord> RecordParser::parse(const std::vector<std::string>& fields) const {
+bool RecordParser::parse(std::span<const std::string_view> fields, TableRecord& record) const {
   std::optional<Label> label = parse_label(canonical(fields[label_]));
-  if (!label) return std::nullopt;
-  FeatureParser::Parsed features = features_.parse(fields);
-  if (features.bad) return std::nullopt;
-  TableRecord record{
-      .features = std::move(features.row), .label = *std::move(label), .group = {}, .test = false};
+  if (!label || features_.parse(fields, record.features)) return false;
+  record.label = *std::move(label);
   if (group_) record.group = fields[*group_];
-  if (test_) {
-    const std::string_view part = trimmed(fields[*test_]);
-    record.test = part == "test";
-    if (!record.test && part != "train") return std::nullopt;
-  }
+  record.test = false;
+  if (!test_) return true;
+  const std::string_view part = trimmed(fields[*test_]);
+  record.test = part == "test";
+  return record.test || part == "train";
+}
+
+std::optional<TableRecord> RecordParser::parse(const std::vector<std::string>& fields) const {
+  const std::vector<std::string_view> views(fields.begin(), fields.end());
+  TableRecord record;
+  if (!parse(views, record)) return std::nullopt;
   return record;
 }
 
-std::string RecordParser::problem(const std::vector<std::string>& fields) const {
+std::string RecordParser::problem(std::span<const std::string_view> fields) const {
   const auto column = [&](std::size_t index, std::string_view why) {
     const std::string_view value = trimmed(fields[index]);
     return fmt::format("{} is {}, {}", shown(columns_[index]),
@@ -145,7 +209,8 @@ std::string RecordParser::problem(const std::vector<std::string>& fields) const 
   };
   if (client(fields).empty()) return column(client_, "which is no client");
   if (!parse_label(canonical(fields[label_]))) return column(label_, "which is no label");
-  if (const auto bad = features_.parse(fields).bad) return column(*bad, "which is no number");
+  TableRow row;
+  if (const auto bad = features_.parse(fields, row)) return column(*bad, "which is no number");
   return column(test_.value_or(label_), "which is neither train nor test");
 }
 

@@ -1,15 +1,20 @@
 // Records of a table, read as a TableSpec says.
 //
 //   const RecordParser parser(table, spec);   // throws InputError if a column is not there
-//   const std::optional<TableRecord> record = parser.parse(table.rows[0]);
+//   TableRecord record;
+//   while (records.next()) if (parser.parse(records.fields(), record)) use(record);
 //
 // Values are compared as numbers where they are: a category 4.0 is the category 4.
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fedep/data/table/delimited.h"
@@ -41,12 +46,24 @@ class FeatureParser {
     std::optional<std::size_t> bad = {};  // the first field that should be a number and is not
   };
   Parsed parse(const std::vector<std::string>& fields) const;
+  // The same into a row that is there already, whose memory is used again; gives what is bad.
+  std::optional<std::size_t> parse(std::span<const std::string_view> fields, TableRow& row) const;
 
  private:
+  // Values that mean missing. A cell is compared in its one spelling: 4.0 as 4.
+  struct Missing {
+    std::set<std::string, std::less<>> texts;
+    std::vector<double> numbers;  // that `texts` spell
+
+    explicit Missing(const std::vector<std::string>& values);
+    void add(const std::vector<std::string>& values);
+  };
   struct Feature {
     std::size_t index = 0;
-    std::set<std::string> missing;  // values that mean missing, in this column
+    std::shared_ptr<const Missing> missing;  // columns without values of their own share one
   };
+  static std::optional<double> parse_number(std::string_view cell, const Missing& missing,
+                                            bool& is_bad);
 
   std::vector<Feature> numbers_, categories_;
 };
@@ -55,13 +72,17 @@ class RecordParser {
  public:
   RecordParser(const DelimitedTable& table, const TableSpec& spec);
 
+  // The cell that names the client, which may mean that there is none.
+  std::string_view client_cell(std::span<const std::string_view> fields) const;
   // The client's id, empty if there is none.
-  std::string client(const std::vector<std::string>& fields) const;
-  // None without a label, with a label that may not be, with a number that is none, or with a test
-  // column that is neither train nor test.
+  std::string client(std::span<const std::string_view> fields) const;
+  // False without a label, with a label that may not be, with a number that is none, or with a test
+  // column that is neither train nor test; the record then holds nothing of use. Its memory is used
+  // again.
+  bool parse(std::span<const std::string_view> fields, TableRecord& record) const;
   std::optional<TableRecord> parse(const std::vector<std::string>& fields) const;
   // Why client() or parse() has nothing: "lactate is >4.0, which is no number".
-  std::string problem(const std::vector<std::string>& fields) const;
+  std::string problem(std::span<const std::string_view> fields) const;
 
  private:
   std::optional<Label> parse_label(const std::string& value) const;

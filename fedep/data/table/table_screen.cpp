@@ -62,7 +62,7 @@ ScreenedScale screened_scale(std::span<const std::string> clients,
   ScreenedScale out;
   std::vector<std::vector<ColumnSummary>> sent(clients.size());
   for (std::size_t c = 0; c < clients.size(); ++c) {
-    const std::vector<TableRow> rows = rows_of(c);
+    const std::span<const TableRow> rows = rows_of(c);
     out.reports.push_back(report(rows));
     sent[c] = summaries(rows);
     sent[c].resize(columns.size());
@@ -83,7 +83,7 @@ ScreenedScale screened_scale(std::span<const std::string> clients,
     for (std::size_t j = 0; j < columns.size(); ++j) any = any || suspected(c, j);
     if (any && out.accepted.empty()) out.accepted = out.reports;
     if (!any) continue;
-    std::vector<TableRow> rows = rows_of(c);
+    const std::span<TableRow> rows = rows_of(c);
     for (TableRow& row : rows) keep_accepted(out.screens, c, row);
     out.accepted[c] = report(rows);
   }
@@ -137,7 +137,7 @@ TableScale robust_scale(const ScreenedScale& screened) {
 }
 
 void forget(const ScreenedScale& screened, std::size_t client, TableRow& row) {
-  for (std::size_t j = 0; j < row.numbers.size(); ++j) {
+  for (std::size_t j = 0; j < screened.screens.size(); ++j) {
     if (screened.screens[j].is_stranger(client)) row.numbers[j] = kMissing;
   }
 }

@@ -37,7 +37,8 @@ struct ScreenedScale {
   std::vector<Suspicion> suspicions;   // by column, then client
 };
 
-using TrainingRows = std::function<std::vector<TableRow>(std::size_t client)>;
+// Of a client, to read or change until the next one's are asked for.
+using TrainingRows = std::function<std::span<TableRow>(std::size_t client)>;
 
 ScreenedScale screened_scale(std::span<const std::string> clients,
                              std::span<const std::string> columns, const TrainingRows& rows_of);
@@ -47,7 +48,7 @@ void check_harmless(const ScreenedScale& screened, const std::string& source);
 // Of accepted values; others are missing, also in rows that come later (ColumnScale::low and high).
 TableScale robust_scale(const ScreenedScale& screened);
 
-// Sets what strangers have in their columns to missing.
+// Sets what strangers have in their columns to missing; of nothing screened, nothing.
 void forget(const ScreenedScale& screened, std::size_t client, TableRow& row);
 
 // A line each, and how many more there are.

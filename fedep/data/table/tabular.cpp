@@ -11,6 +11,7 @@
 #include "fedep/data/holdout.h"
 #include "fedep/data/memory_dataset.h"
 #include "fedep/data/partition.h"
+#include "fedep/data/table/packed_table.h"
 #include "fedep/data/table/table_features.h"
 #include "fedep/data/table/table_record.h"
 #include "fedep/data/table/table_scale.h"
@@ -21,88 +22,77 @@
 namespace fedep {
 namespace {
 
-// All that one client has.
+// A client of a packed table, with what is held out of its rows.
 struct ClientTable {
   std::string id;
-  std::vector<TableRecord> records;
+  std::vector<std::uint32_t> rows;
   std::vector<bool> test;  // held out
-
-  std::vector<TableRow> training_rows() const {
-    std::vector<TableRow> rows;
-    for (std::size_t i = 0; i < records.size(); ++i) {
-      if (!test[i]) rows.push_back(records[i].features);
-    }
-    return rows;
-  }
 };
 
-struct Clients {
-  std::vector<ClientTable> tables;  // in order of first appearance
-  std::size_t skipped = 0;
-  std::string first_skipped;  // its line, and why
-};
-
-// A table that was put together of others has no lines.
-std::string place_of(const DelimitedTable& table, std::size_t row) {
-  return row < table.lines.size() ? fmt::format("line {}", table.lines[row])
-                                  : fmt::format("record {}", row + 1);
+// "line 7: lactate is N/A, which is no number", and if a client lost all its rows so, that one's.
+std::string first_skipped(const PackedTable& table) {
+  const auto lost = std::find_if(table.clients.begin(), table.clients.end(),
+                                 [](const PackedClient& client) { return client.rows.empty(); });
+  if (lost == table.clients.end()) return table.first_skipped;
+  return fmt::format("{}; so client {} has none of its {} rows left and takes no part",
+                     lost->first_skipped, shown(lost->id), lost->skipped);
 }
 
-Clients split_by_client(const DelimitedTable& table, const TableSpec& spec) {
-  const RecordParser parser(table, spec);
-  Clients out{{}, table.bad_records, {}};
-  if (table.bad_records > 0) {
-    out.first_skipped = fmt::format(
-        "line {} has not the header's number of fields, or stray quotes", table.first_bad_line);
+// Those with rows, in the order in which their first ones come.
+std::vector<ClientTable> clients_of(PackedTable& table) {
+  std::vector<ClientTable> out;
+  for (PackedClient& client : table.clients) {
+    if (!client.rows.empty()) out.push_back({std::move(client.id), std::move(client.rows), {}});
   }
-  std::map<std::string, std::size_t> place;
-  std::size_t good = 0;
-  for (std::size_t row = 0; row < table.rows.size(); ++row) {
-    const std::vector<std::string>& fields = table.rows[row];
-    const std::string client = parser.client(fields);
-    std::optional<TableRecord> record = parser.parse(fields);
-    if (client.empty() || !record) {
-      ++out.skipped;
-      if (out.first_skipped.empty()) {
-        out.first_skipped = fmt::format("{}: {}", place_of(table, row), parser.problem(fields));
-      }
-      continue;
-    }
-    const auto [at, is_new] = place.try_emplace(client, out.tables.size());
-    if (is_new) out.tables.push_back({client, {}, {}});
-    out.tables[at->second].records.push_back(*std::move(record));
-    ++good;
-  }
-  if (out.skipped > good) {
-    throw InputError(
-        fmt::format("{}: expected records with client, label and numbers, but {} of {} "
-                    "lack one; {}",
-                    table.source, out.skipped, out.skipped + good, out.first_skipped));
-  }
+  table.clients = {};
+  std::sort(out.begin(), out.end(), [](const ClientTable& a, const ClientTable& b) {
+    return a.rows.front() < b.rows.front();
+  });
   return out;
 }
 
-void hold_out(ClientTable& client, const TableSpec& spec, const DataSettings& settings) {
+void hold_out(const PackedTable& table, ClientTable& client, const TableSpec& spec,
+              const DataSettings& settings) {
+  TableRecord record;
   if (!spec.test_column.empty()) {
-    for (const TableRecord& record : client.records) client.test.push_back(record.test);
+    for (const std::uint32_t row : client.rows) {
+      table.read(row, record);
+      client.test.push_back(record.test);
+    }
   } else if (spec.group_column.empty()) {
-    client.test = held_out(client.id, client.records.size(), settings.test_fraction);
+    client.test = held_out(client.id, client.rows.size(), settings.test_fraction);
   } else {
     std::vector<std::string> groups;
-    for (const TableRecord& record : client.records) groups.push_back(record.group);
+    for (const std::uint32_t row : client.rows) {
+      table.read(row, record);
+      groups.push_back(record.group);
+    }
     client.test = held_out(client.id, groups, settings.test_fraction);
   }
   if (settings.max_examples <= 0) return;
   std::size_t kept = 0;
-  std::vector<TableRecord> records;
+  std::vector<std::uint32_t> rows;
   std::vector<bool> test;
-  for (std::size_t i = 0; i < client.records.size(); ++i) {
+  for (std::size_t i = 0; i < client.rows.size(); ++i) {
     if (!client.test[i] && ++kept > std::size_t(settings.max_examples)) continue;
-    records.push_back(std::move(client.records[i]));
+    rows.push_back(client.rows[i]);
     test.push_back(client.test[i]);
   }
-  client.records = std::move(records);
+  client.rows = std::move(rows);
   client.test = std::move(test);
+}
+
+// A client's training rows, into `rows`, whose memory is used again.
+std::span<TableRow> training_rows(const PackedTable& table, const ClientTable& client,
+                                  TableRecord& record, std::vector<TableRow>& rows) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < client.rows.size(); ++i) {
+    if (client.test[i]) continue;
+    table.read(client.rows[i], record);
+    if (count == rows.size()) rows.emplace_back();
+    std::swap(rows[count++], record.features);
+  }
+  return std::span(rows).first(count);
 }
 
 // Numbers and categories as they are: a missing one is then 0.
@@ -113,28 +103,34 @@ void leave_unscaled(TableScale& scale) {
   }
 }
 
-// Fills in the scale, and what was suspected on the way. Where columns are taken as missing they
-// are in `clients` from then on.
-void agree_on_scale(std::vector<ClientTable>& clients, const std::string& source,
-                    ColumnScaling scaling, TableFeatures& features) {
+// Fills in the scale, and what was suspected on the way. Gives what is taken as missing where the
+// scale is robust (`forget`).
+ScreenedScale agree_on_scale(const PackedTable& table, const std::vector<ClientTable>& clients,
+                             const std::string& source, ColumnScaling scaling,
+                             TableFeatures& features) {
+  TableRecord record;
+  std::vector<TableRow> rows;
   if (scaling == ColumnScaling::none) {
     std::vector<ClientReport> reports;
-    for (const ClientTable& client : clients) reports.push_back(report(client.training_rows()));
+    for (const ClientTable& client : clients) {
+      reports.push_back(report(training_rows(table, client, record, rows)));
+    }
     features.scale = pooled_scale(reports);
-    return leave_unscaled(features.scale);
+    leave_unscaled(features.scale);
+    return {};
   }
   std::vector<std::string> ids;
   for (const ClientTable& client : clients) ids.push_back(client.id);
-  const ScreenedScale screened =
-      screened_scale(ids, features.spec.numbers,
-                     [&](std::size_t client) { return clients[client].training_rows(); });
+  ScreenedScale screened = screened_scale(ids, features.spec.numbers, [&](std::size_t client) {
+    return training_rows(table, clients[client], record, rows);
+  });
   const bool robust = scaling == ColumnScaling::robust;
   if (!robust) check_harmless(screened, source);
   features.scale = robust ? robust_scale(screened) : pooled_scale(screened.reports);
   features.suspected = told(screened.suspicions, robust);
-  for (std::size_t c = 0; robust && c < clients.size(); ++c) {
-    for (TableRecord& record : clients[c].records) forget(screened, c, record.features);
-  }
+  if (!robust) return {};
+  screened.reports = screened.accepted = {};
+  return screened;
 }
 
 // The distance that 95 % of these rows stay below.
@@ -147,15 +143,34 @@ double far_from(const Batch& rows) {
   return quantile(std::move(distances), 0.95);
 }
 
-// Who said only what means yes has said what means no if there is one other value.
-void check_negative_labels(const DelimitedTable& table, const TableSpec& spec,
-                           const std::vector<ClientTable>& clients) {
-  std::set<std::string> others;
+// Label values of a table: of all rows, and of those in training.
+struct LabelValues {
+  std::set<std::string> negative;               // that mean no
+  std::map<std::string, std::string> training;  // to the first cell that says so
+};
+
+LabelValues label_values(const PackedTable& table, const TableSpec& spec,
+                         const std::vector<ClientTable>& clients) {
+  LabelValues out;
   for (const ClientTable& client : clients) {
-    for (const TableRecord& record : client.records) {
-      if (record.label.number == 0) others.insert(record.label.value);
+    for (std::size_t i = 0; i < client.rows.size(); ++i) {
+      const Label label = table.label(client.rows[i]);
+      const bool is_no = label.number == 0;
+      if (spec.target == TargetKind::binary && is_no && !out.negative.contains(label.value)) {
+        out.negative.insert(label.value);
+      }
+      if (client.test[i]) continue;
+      const std::string name =
+          spec.target == TargetKind::binary ? fmt::format("{}", label.number) : label.value;
+      out.training.try_emplace(name, label.value);
     }
   }
+  return out;
+}
+
+// Who said only what means yes has said what means no if there is one other value.
+void check_negative_labels(const std::string& source, const TableSpec& spec,
+                           const std::set<std::string>& others) {
   if (others.size() < 2 || !spec.negative.empty()) return;
   std::vector<std::string> some;
   for (auto at = others.begin(); at != others.end() && some.size() < 4; ++at) {
@@ -164,27 +179,17 @@ void check_negative_labels(const DelimitedTable& table, const TableSpec& spec,
   throw InputError(fmt::format(
       "{}: column {} must have one value besides {}, but has {}: {}{}; data.label_negative says "
       "which mean no (\"*\": all of them)",
-      table.source, shown(spec.label_column), fmt::join(spec.positive, ", "), others.size(),
+      source, shown(spec.label_column), fmt::join(spec.positive, ", "), others.size(),
       fmt::join(some, ", "), others.size() > some.size() ? ", …" : ""));
 }
 
 // Labels that training rows have; binary ones must have both.
-std::vector<std::string> classes(const DelimitedTable& table, const TableSpec& spec,
-                                 const std::vector<ClientTable>& clients) {
-  std::map<std::string, std::string> values;  // to the first cell that says so
-  for (const ClientTable& client : clients) {
-    for (std::size_t i = 0; i < client.records.size(); ++i) {
-      const Label& label = client.records[i].label;
-      if (client.test[i]) continue;
-      values.try_emplace(
-          spec.target == TargetKind::binary ? fmt::format("{}", label.number) : label.value,
-          label.value);
-    }
-  }
+std::vector<std::string> classes(const std::string& source, const TableSpec& spec,
+                                 const std::map<std::string, std::string>& values) {
   if (values.size() < 2) {
     throw InputError(
-        fmt::format("{}: column {} must have at least two labels in training rows, but {}",
-                    table.source, shown(spec.label_column),
+        fmt::format("{}: column {} must have at least two labels in training rows, but {}", source,
+                    shown(spec.label_column),
                     values.empty() ? "has none" : "all are " + shown(values.begin()->second)));
   }
   std::vector<std::string> names;
@@ -204,38 +209,48 @@ void append_target(const Label& label, TargetKind target, const std::vector<std:
   }
 }
 
-}  // namespace
-
-std::unique_ptr<Dataset> tabular_dataset(const DelimitedTable& table, const TableSpec& spec,
-                                         const DataSettings& settings) {
-  Clients clients = split_by_client(table, spec);
-  std::erase_if(clients.tables, [&](const ClientTable& client) {
-    return int(client.records.size()) < settings.min_examples;
+std::unique_ptr<Dataset> dataset_of(RecordSource& records, const TableSpec& spec,
+                                    const DataSettings& settings) {
+  const std::string& source = records.heading().source;
+  PackedTable table = pack_table(records, spec);
+  const std::string why_skipped = first_skipped(table);
+  std::vector<ClientTable> clients = clients_of(table);
+  std::erase_if(clients, [&](const ClientTable& client) {
+    return int(client.rows.size()) < settings.min_examples;
   });
-  if (settings.min_examples > 0) {
-    check_clients_left(table.source, clients.tables.size(), settings);
-  }
-  for (ClientTable& client : clients.tables) hold_out(client, spec, settings);
+  if (settings.min_examples > 0) check_clients_left(source, clients.size(), settings);
+  for (ClientTable& client : clients) hold_out(table, client, spec, settings);
   TableFeatures features{.data = settings.name, .spec = spec};
-  agree_on_scale(clients.tables, table.source, settings.scale, features);
-  if (spec.target == TargetKind::binary) check_negative_labels(table, spec, clients.tables);
-  if (spec.target != TargetKind::real && !clients.tables.empty()) {
-    const std::vector<std::string> names = classes(table, spec, clients.tables);
+  const ScreenedScale screened = agree_on_scale(table, clients, source, settings.scale, features);
+  if (spec.target != TargetKind::real && !clients.empty()) {
+    const LabelValues labels = label_values(table, spec, clients);
+    if (spec.target == TargetKind::binary) check_negative_labels(source, spec, labels.negative);
+    const std::vector<std::string> names = classes(source, spec, labels.training);
     if (spec.target == TargetKind::label) features.output_names = names;
   }
   DatasetInfo info = info_of(features);
-  info.skipped_records = clients.skipped;
-  info.first_skipped = clients.first_skipped;
+  info.skipped_records = table.skipped;
+  info.first_skipped = why_skipped;
   if (info.feature_names.empty()) {
-    throw InputError(fmt::format("{}: expected feature columns, but there is none", table.source));
+    throw InputError(fmt::format("{}: expected feature columns, but there is none", source));
   }
 
+  std::size_t test_rows = 0, all_rows = 0;
+  for (const ClientTable& client : clients) {
+    all_rows += client.rows.size();
+    test_rows += std::size_t(std::count(client.test.begin(), client.test.end(), true));
+  }
   ClientRows train_clients, test_clients;
   Batch train, test;
-  for (const ClientTable& client : clients.tables) {
+  train.dense.reserve((all_rows - test_rows) * info.feature_names.size());
+  test.dense.reserve(test_rows * info.feature_names.size());
+  TableRecord record;
+  for (std::size_t c = 0; c < clients.size(); ++c) {
+    const ClientTable& client = clients[c];
     const std::size_t train_before = train.size, test_before = test.size;
-    for (std::size_t i = 0; i < client.records.size(); ++i) {
-      const TableRecord& record = client.records[i];
+    for (std::size_t i = 0; i < client.rows.size(); ++i) {
+      table.read(client.rows[i], record);
+      forget(screened, c, record.features);
       const bool unseen_class = spec.target == TargetKind::label &&
                                 !std::binary_search(info.output_names.begin(),
                                                     info.output_names.end(), record.label.value);
@@ -258,11 +273,18 @@ std::unique_ptr<Dataset> tabular_dataset(const DelimitedTable& table, const Tabl
                         {std::move(test_clients), batch_rows(std::move(test))});
 }
 
+}  // namespace
+
+std::unique_ptr<Dataset> tabular_dataset(const DelimitedTable& table, const TableSpec& spec,
+                                         const DataSettings& settings) {
+  return dataset_of(*records_of(table), spec, settings);
+}
+
 std::unique_ptr<Dataset> open_tabular(const DataSettings& settings, std::uint64_t,
                                       const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / settings.path;
-  const DelimitedTable table = read_delimited(file, format_of(file));
-  return tabular_dataset(table, table_spec(settings, table), settings);
+  const std::unique_ptr<RecordSource> records = read_records(file, format_of(file));
+  return dataset_of(*records, table_spec(settings, records->heading()), settings);
 }
 
 }  // namespace fedep

@@ -155,6 +155,23 @@ TEST(Tabular, CodesThatLookLikeNumbersStayApart) {
   EXPECT_EQ(parser.parse({"A", "yes", "1e1", "3"})->features.numbers[0], 10);
 }
 
+TEST(Tabular, AClientThatLosesAllItsRowsIsNamedWithTheReason) {
+  const auto data =
+      tabular_dataset(table_of(wards() + "A,no,old,ICU\nC,no,N/A,ICU\nC,yes,N/A,ICU\n"), kSpec, {});
+  EXPECT_EQ(data->clients().size(), 2u);
+  EXPECT_EQ(data->info().skipped_records, 3u);
+  EXPECT_EQ(data->info().first_skipped,
+            "line 23: age is N/A, which is no number; so client C has none of its 2 rows left "
+            "and takes no part");
+}
+
+TEST(Tabular, ClientsComeInTheOrderOfTheirFirstGoodRows) {
+  const auto data = tabular_dataset(
+      table_of("ward,died,age,unit\nB,no,bad,ICU\nA,no,1,ICU\nB,yes,2,ICU\nA,yes,3,ICU\n"), kSpec,
+      {.test_fraction = 0});
+  EXPECT_EQ(data->clients()[0].first, "A");
+}
+
 TEST(Tabular, AMissingValueIsKeptAtTheMean) {
   const auto data = tabular_dataset(table_of(wards() + "C,no,?,\n"), kSpec, {});
   ASSERT_EQ(data->clients().size(), 3u);
