@@ -1,7 +1,7 @@
 # The short names of the things one does here; `make help` lists them. CMakePresets.json holds the builds behind them.
 
 JOBS ?= $(shell nproc)
-FUZZ_RUNS ?= 2000000
+FUZZ_RUNS ?= 1000000
 BUILT = cmake --build --preset
 # $(call tested,PRESET,FOLDER): in CI, a test that need not have been skipped is a failure.
 tested = ctest -j $(JOBS) --preset $1 $(if $(filter true,$(CI)),&& tools/check_skips.py $2/junit.xml)
@@ -68,11 +68,17 @@ endif
 test-torch:  ## TorchScript models and their tutorial, in a build with torch
 test-tsan:  ## all tests under the thread sanitizer (TSAN_OPTIONS=ignore_noninstrumented_modules=1 from the preset)
 
-fuzz: setup  ## two million inputs to the byte format's reader
+# libFuzzer for the byte format; the other readers are more than clang 14 compiles, and have a driver of their own.
+fuzz: setup  ## a million inputs to every reader of files (FUZZ_RUNS=10000 for a short one)
 	@cmake --preset fuzz
 	@$(BUILT) fuzz -j $(JOBS) --target record_fuzz
 	@mkdir -p build-fuzz/corpus
 	@build-fuzz/bin/record_fuzz -runs=$(FUZZ_RUNS) -max_len=4096 -artifact_prefix=build-fuzz/ build-fuzz/corpus
+	@cmake --preset asan-core
+	@$(BUILT) asan-core -j $(JOBS) --target fedep_fuzz
+	@cd build-asan-core && for target in $$(bin/fedep_fuzz list); do \
+	  bin/fedep_fuzz $$target -runs=$(FUZZ_RUNS) ../test/fuzz/seed/$$target || exit 1; \
+	done
 
 crash: setup  ## every call that changes a run's files fails or kills once, 900 power cuts, two starts at once
 	@cmake --preset release
