@@ -42,7 +42,7 @@ OUTSIDE = {
     r"CLI/": "app",
     r"Eigen/": "message algorithm data inference sim app bench example test",
     r"toml\+\+/|toml\.hpp": "config",
-    r"nlohmann/": "config metric store data sim page app bench test",
+    r"nlohmann/": "message config metric store data sim page app bench test",
     r"xxhash\.h": "random message store data",
     r"(hdf5|H5\w*|sqlite3|zlib)\.h": "data",
     r"(cblas|cblas-openblas|openblas_config)\.h": "data model inference sim bench",
@@ -52,7 +52,7 @@ OUTSIDE = {
 # Ways to read that know no limits -> what is used instead, in fedep/ and app/. Tests read as they like.
 UNLIMITED = {
     r"std::ifstream|std::fstream|\bfopen\(|\bgzopen\(": "open_file of fedep/message/read_file.h, which opens regular files only",
-    r"[Jj]son::(parse|accept)\((?!shallow_json|line_of)": "shallow_json of fedep/message/nesting.h around the text",
+    r"[Jj]son::(parse|accept)\((?!shallow_json|line_of)": "parse_json of fedep/message/parse_json.h, or shallow_json around the text",
 }
 # What these read is the system's own.
 TRUSTED = {"fedep/sim/machine.cpp", "app/run/memory_warning.cpp"}

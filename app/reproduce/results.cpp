@@ -18,7 +18,7 @@
 #include "app/output.h"
 #include "app/reproduce/paper_tables.h"
 #include "fedep/message/error.h"
-#include "fedep/message/nesting.h"
+#include "fedep/message/parse_json.h"
 #include "fedep/store/durable_file.h"
 #include "fedep/store/json.h"
 
@@ -95,7 +95,7 @@ struct Contents {
 bool is_beginning_of_result(std::string_view line) {
   constexpr std::string_view kBeginning = R"({"table":")";
   const std::size_t n = std::min(line.size(), kBeginning.size());
-  return line.substr(0, n) == kBeginning.substr(0, n) && !Json::accept(shallow_json(line));
+  return line.substr(0, n) == kBeginning.substr(0, n) && !find_json(line);
 }
 
 Contents read_contents(const std::filesystem::path& path) {
@@ -109,8 +109,8 @@ Contents read_contents(const std::filesystem::path& path) {
     ++contents.lines;
     if (!has_break) contents.end = LineEnd::without_break;
     try {
-      if (!line.empty()) contents.results.push_back(result_of(Json::parse(shallow_json(line))));
-    } catch (const Json::exception&) {
+      if (!line.empty()) contents.results.push_back(result_of(parse_json(line)));
+    } catch (const std::exception&) {  // no JSON, or no result
       if (has_break || !is_beginning_of_result(line)) {
         throw InputError(fmt::format(
             "{}:{}: line must be a result with table, row, seed, rounds and metrics, but is not",

@@ -11,7 +11,7 @@
 #include "fedep/algorithm/algorithm.h"
 #include "fedep/config/read_recipe.h"
 #include "fedep/message/check.h"
-#include "fedep/message/nesting.h"
+#include "fedep/message/parse_json.h"
 #include "fedep/store/durable_file.h"
 
 namespace fedep {
@@ -99,7 +99,7 @@ std::optional<PosteriorSpread> read_posterior(const fs::path& run, const Recipe&
 Json read_evaluation(const fs::path& run) {
   const fs::path file = run / "evaluation.json";
   if (!fs::exists(file)) return nullptr;
-  Json evaluation = Json::parse(shallow_json(text_of(file)), nullptr, false);
+  Json evaluation = find_json(text_of(file)).value_or(nullptr);
   if (!evaluation.is_object()) throw InputError("evaluation.json: expected a JSON object");
   return evaluation;
 }

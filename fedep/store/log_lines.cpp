@@ -2,9 +2,10 @@
 
 #include <cmath>
 #include <string_view>
+#include <type_traits>
 
 #include "fedep/message/check.h"
-#include "fedep/message/nesting.h"
+#include "fedep/message/parse_json.h"
 #include "fedep/store/durable_file.h"
 #include "fedep/store/json.h"
 
@@ -24,16 +25,13 @@ void read(const Json& line, const char* name, std::string& value) {
   if (field != nullptr && field->is_string()) value = field->get<std::string>();
 }
 
+// 1.5 is no round, and 1e300 no number of clients.
 template <class Number>
 void read(const Json& line, const char* name, Number& value) {
   const Json* field = find_field(line, name);
-  if (field != nullptr && field->is_number()) value = field->get<Number>();
-}
-
-// 1.5 is no round.
-void read_whole(const Json& line, const char* name, std::int64_t& value) {
-  const Json* field = find_field(line, name);
-  if (field != nullptr && field->is_number_integer()) value = field->get<std::int64_t>();
+  const bool fits = field != nullptr &&
+                    (std::is_integral_v<Number> ? field->is_number_integer() : field->is_number());
+  if (fits) value = field->get<Number>();
 }
 
 // What a round without scores says; everything else on a round's line is a score.
@@ -58,7 +56,7 @@ RunHeader header_in(const Json& line) {
 
 RoundRecord round_in(const Json& line) {
   RoundRecord round;
-  read_whole(line, "round", round.round);
+  read(line, "round", round.round);
   read(line, "phase", round.phase);
   read(line, "clients", round.clients);
   read(line, "dropped", round.dropped);
@@ -82,14 +80,14 @@ RoundRecord round_in(const Json& line) {
 
 RunEndRecord end_in(const Json& line) {
   RunEndRecord end;
-  read_whole(line, "rounds", end.rounds);
+  read(line, "rounds", end.rounds);
   read(line, "seconds", end.seconds);
   return end;
 }
 
 LogLine parse_line(std::string_view text) {
   LogLine line{std::string(text), BadLine{}};
-  const Json json = Json::parse(shallow_json(text), nullptr, false);
+  const Json json = find_json(text).value_or(nullptr);
   if (!json.is_object() || !json.contains("kind") || !json["kind"].is_string()) return line;
   const auto& kind = json["kind"].get_ref<const std::string&>();
   if (kind == "run") {

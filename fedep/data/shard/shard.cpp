@@ -14,7 +14,7 @@
 #include "fedep/data/image/image_dataset.h"
 #include "fedep/data/table/table_features.h"
 #include "fedep/message/check.h"
-#include "fedep/message/nesting.h"
+#include "fedep/message/parse_json.h"
 #include "fedep/message/record.h"
 
 namespace fedep {
@@ -63,7 +63,7 @@ DatasetInfo info_of(const Json& json) {
   const auto target = std::find(std::begin(kTargets), std::end(kTargets), json.at("target"));
   if (target == std::end(kTargets)) {
     throw InputError(fmt::format("target must be {}, but is {}", fmt::join(kTargets, ", "),
-                                 json.at("target").dump()));
+                                 json.at("target").dump().substr(0, 80)));
   }
   info.target = TargetKind(target - std::begin(kTargets));
   info.outputs = json.at("outputs");
@@ -215,22 +215,20 @@ ShardImages take_images(Record& record, const Json& crop, std::size_t size,
   return images;
 }
 
-Json parsed(std::string_view text) { return Json::parse(shallow_json(text)); }
-
 Shard shard_of(Record record, const Shard* known) {
   const auto text = record.extract<std::uint8_t>("header");
-  const Json header = parsed({reinterpret_cast<const char*>(text.data()), text.size()});
+  const Json header = parse_json({reinterpret_cast<const char*>(text.data()), text.size()});
   if (header.at("format") != kFormat) throw InputError("format must be fedep.shard, but is not");
   if (header.at("version") != kVersion) {
-    throw InputError(
-        fmt::format("version must be {}, but is {}", kVersion, header.at("version").dump()));
+    throw InputError(fmt::format("version must be {}, but is {}", kVersion,
+                                 header.at("version").dump().substr(0, 80)));
   }
   Shard shard;
   shard.client = header.at("client");
   const auto about = record.extract<std::uint8_t>("about");
   shard.about.assign(about.begin(), about.end());
   const bool is_known = known != nullptr && !known->about.empty() && known->about == shard.about;
-  shard.info = is_known ? known->info : info_of(parsed(shard.about));
+  shard.info = is_known ? known->info : info_of(parse_json(shard.about));
   const std::size_t train = header.at("train"), test = header.at("test");
   if (header.at("crop").is_null()) {
     shard.train = take_batch(record, "train.", train, shard.info);

@@ -10,7 +10,7 @@
 
 #include "fedep/data/data_file.h"
 #include "fedep/message/error.h"
-#include "fedep/message/nesting.h"
+#include "fedep/message/parse_json.h"
 
 namespace fedep {
 namespace {
@@ -109,7 +109,7 @@ ShardManifest read_manifest(const fs::path& folder) {
   const std::string text = read_data_text("shards", path);
   Json version;
   try {
-    const Json json = Json::parse(shallow_json(text));
+    const Json json = parse_json(text);
     version = json.at("version");
     if (json.at("format") == kFormat && version == kVersion) return manifest_of(json);
   } catch (const std::exception&) {  // not JSON, or not ours

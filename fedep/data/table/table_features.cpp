@@ -13,7 +13,7 @@
 #include "fedep/data/table/table_record.h"
 #include "fedep/message/error.h"
 #include "fedep/message/nearest.h"
-#include "fedep/message/nesting.h"
+#include "fedep/message/parse_json.h"
 
 namespace fedep {
 namespace {
@@ -55,7 +55,7 @@ ColumnScale scale_of(const Json& json) {
 
 Json json_of(const CategoryScale& category) {
   Json others = Json::object();
-  for (const auto& [value, scale] : category.others) others[value] = json_of(scale);
+  for (const auto& [value, scale] : category.others) append_member(others, value, json_of(scale));
   return {{"baseline", category.baseline}, {"others", std::move(others)}};
 }
 
@@ -116,10 +116,10 @@ std::string to_json(const TableFeatures& features) {
   const TableSpec& spec = features.spec;
   Json numbers = Json::object(), categories = Json::object();
   for (std::size_t i = 0; i < spec.numbers.size(); ++i) {
-    numbers[spec.numbers[i]] = json_of(features.scale.numbers.at(i));
+    append_member(numbers, spec.numbers[i], json_of(features.scale.numbers.at(i)));
   }
   for (std::size_t i = 0; i < spec.categories.size(); ++i) {
-    categories[spec.categories[i]] = json_of(features.scale.categories.at(i));
+    append_member(categories, spec.categories[i], json_of(features.scale.categories.at(i)));
   }
   Json json{{"format", kFormat},
             {"version", 2},
@@ -146,7 +146,7 @@ std::string to_json(const TableFeatures& features) {
 TableFeatures parse_table_features(std::string_view text, const std::string& source) {
   bool damaged = false;
   try {
-    const Json json = Json::parse(shallow_json(text));
+    const Json json = parse_json(text);
     if (json.at("format") == kFormat && (json.at("version") == 1 || json.at("version") == 2)) {
       damaged = !has_right_checksum(json);
       if (!damaged) return features_of(json);
