@@ -1,6 +1,5 @@
 #include "fedep/data/image/tff_hdf5.h"
 
-#include <array>
 #include <span>
 #include <string>
 #include <utility>
@@ -10,6 +9,8 @@
 #include <fmt/ranges.h>
 
 #include "fedep/data/hdf5_file.h"
+#include "fedep/data/read_apart.h"
+#include "fedep/message/check.h"
 #include "fedep/message/error.h"
 #include "fedep/message/nearest.h"
 
@@ -47,8 +48,9 @@ std::vector<T> read_numbers(const fs::path& path, hid_t client, const std::strin
   return values;
 }
 
-std::size_t read_client(const fs::path& path, hid_t group, const std::string& id,
-                        UnpackBudget& budget, ImagePart& part) {
+// In the other process: a record for each client, its bad examples left out and counted.
+void send_client(const fs::path& path, hid_t group, const std::string& id, UnpackBudget& budget,
+                 const RecordSender& send) {
   const Hdf5Handle client = open_hdf5_group(group, id);
   if (!client) refuse(path, fmt::format("have examples/{} as a group", shown(id)), "has not");
   std::vector<hsize_t> label_shape;
@@ -61,27 +63,28 @@ std::size_t read_client(const fs::path& path, hid_t group, const std::string& id
     refuse(path, fmt::format("have {}/pixels of shape [{}, 28, 28]", shown(id), labels.size()),
            fmt::format("has [{}]", fmt::join(pixel_shape, ", ")));
   }
-  std::size_t skipped = 0;
-  std::array<std::uint8_t, kEmnistPixels> image;
+  std::vector<std::uint8_t> images;
+  std::vector<std::int32_t> good_labels;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     bool good = labels[i] >= 0 && labels[i] < kEmnistClasses;
     for (std::size_t k = 0; k < kEmnistPixels; ++k) {
       const auto byte = pixel_byte(double(pixels[i * kEmnistPixels + k]));
       good = good && byte.has_value();
-      image[k] = byte.value_or(0);
+      images.push_back(byte.value_or(0));
     }
-    if (good) {
-      add_image(part, id, image, std::int32_t(labels[i]));
-    } else {
-      ++skipped;
-    }
+    if (good) good_labels.push_back(std::int32_t(labels[i]));
+    images.resize(good_labels.size() * kEmnistPixels);
   }
-  return skipped;
+  const std::vector<std::uint8_t> name(id.begin(), id.end());
+  const std::vector<std::int64_t> skipped{std::int64_t(labels.size() - good_labels.size())};
+  const std::vector<SectionView> sections{{"client", std::span<const std::uint8_t>(name)},
+                                          {"pixels", std::span<const std::uint8_t>(images)},
+                                          {"labels", std::span<const std::int32_t>(good_labels)},
+                                          {"skipped", std::span<const std::int64_t>(skipped)}};
+  send(sections);
 }
 
-}  // namespace
-
-std::size_t read_tff_hdf5(const fs::path& path, ImagePart& part) {
+void send_file(const fs::path& path, const RecordSender& send) {
   Hdf5File file(kName, path);
   const Hdf5Handle group = open_hdf5_group(file.id(), "examples");
   if (!group) refuse(path, "have a group examples", "has none");
@@ -89,10 +92,27 @@ std::size_t read_tff_hdf5(const fs::path& path, ImagePart& part) {
   if (!list_hdf5_names(group.id(), file.most_names(), names)) {
     refuse(path, "name its clients", "their list cannot be read");
   }
+  for (const std::string& id : names) send_client(path, group.id(), id, file.budget(), send);
+}
+
+}  // namespace
+
+std::size_t read_tff_hdf5(const fs::path& path, ImagePart& part) {
   std::size_t skipped = 0;
-  for (const std::string& id : names) {
-    skipped += read_client(path, group.id(), id, file.budget(), part);
-  }
+  const auto take = [&](Record record) {
+    const auto name = record.extract<std::uint8_t>("client");
+    const auto pixels = record.extract<std::uint8_t>("pixels");
+    const auto labels = record.extract<std::int32_t>("labels");
+    check_same_size("client", "pixels", labels.size() * kEmnistPixels, pixels.size());
+    skipped += std::size_t(record.extract<std::int64_t>("skipped").at(0));
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      check_in("client", "label", labels[i], 0, kEmnistClasses - 1);
+      add_image(part, {reinterpret_cast<const char*>(name.data()), name.size()},
+                std::span(pixels).subspan(i * kEmnistPixels, kEmnistPixels), labels[i]);
+    }
+  };
+  read_apart(
+      kName, path, [&](const RecordSender& send) { send_file(path, send); }, take);
   return skipped;
 }
 
