@@ -5,7 +5,7 @@
 //   fedep_fuzz TARGET [-runs=N] [-seed=S] [-first=N] [-max_len=BYTES] SEED_FOLDER_OR_FILE…
 //
 // With -runs=0 the seeds alone are run. An input that ends the program, by a sanitizer, a signal or
-// after ten seconds, is left in ./finding-TARGET.
+// after a minute, is left in ./finding-TARGET.
 #include <signal.h>
 #include <unistd.h>
 
@@ -22,10 +22,11 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <sanitizer/common_interface_defs.h>
 
 #include "test/fuzz/fuzz_target.h"
 
+// The sanitizers', where there is one.
+extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*call)());
 extern "C" int LLVMFuzzerInitialize(int* count, char*** arguments);
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
@@ -42,7 +43,7 @@ namespace fs = std::filesystem;
 using Bytes = std::vector<std::uint8_t>;
 using Random = std::mt19937_64;
 
-constexpr unsigned kSeconds = 10;
+constexpr unsigned kSeconds = 60;
 
 std::string finding_file;
 const Bytes* current = nullptr;
@@ -230,8 +231,18 @@ int main(int count, char** arguments) {
   ::setenv("FEDEP_FUZZ_TARGET", arguments[1], 1);
   finding_file = fmt::format("finding-{}", arguments[1]);
   LLVMFuzzerInitialize(&count, &arguments);
-  __sanitizer_set_death_callback(save_current);
-  ::signal(SIGALRM, [](int) { fedep::report_finding("an input takes more than ten seconds"); });
+  if (__sanitizer_set_death_callback != nullptr) {
+    __sanitizer_set_death_callback(save_current);
+  } else {
+    for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) {
+      ::signal(number, [](int came) {
+        save_current();
+        ::signal(came, SIG_DFL);
+        ::raise(came);
+      });
+    }
+  }
+  ::signal(SIGALRM, [](int) { fedep::report_finding("an input takes more than a minute"); });
   for (const Bytes& input : seeds) run(input);
   const Mutator mutate(seeds, most);
   for (std::uint64_t n = first; n < first + runs; ++n) {
