@@ -48,7 +48,7 @@ toml::table parse_toml(std::string_view text, const std::string& source) {
     return toml::parse(text, source);
   } catch (const toml::parse_error& error) {
     throw InputError(
-        fmt::format("{}:{}: {}", source, error.source().begin.line, error.description()));
+        fmt::format("{}:{}: {}", source, error.source().begin.line, problem_of(error)));
   }
 }
 

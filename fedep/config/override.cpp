@@ -131,7 +131,7 @@ class Override {
       const std::size_t start = trimmed.find_first_not_of(' ');
       if (start == std::string_view::npos) refuse("expected a value after =");
       if (std::string_view("\"'[{").find(trimmed[start]) != std::string_view::npos) {
-        refuse(fmt::format("the value is not TOML: {}", error.description()));
+        refuse(fmt::format("the value is not TOML: {}", problem_of(error)));
       }
     }
     std::string quoted;
@@ -142,7 +142,7 @@ class Override {
     try {
       return toml::parse(placed(key, '"' + quoted + '"'), change_.file);
     } catch (const toml::parse_error& error) {
-      refuse(fmt::format("the value is not TOML: {}", error.description()));
+      refuse(fmt::format("the value is not TOML: {}", problem_of(error)));
     }
   }
 
@@ -238,6 +238,13 @@ std::string place(const toml::node& node, const std::string& source) {
   if (!region.path) return source;
   if (region.path->starts_with(kOverrideMark)) return *region.path;
   return fmt::format("{}:{}", *region.path, region.begin.line);
+}
+
+std::string problem_of(const toml::parse_error& error) {
+  constexpr std::size_t kLongest = 300;
+  std::string text(error.description().substr(0, kLongest));
+  std::replace_if(text.begin(), text.end(), is_control, '?');
+  return text;
 }
 
 std::string described(const toml::node& node) {

@@ -29,6 +29,9 @@ void apply_set(toml::table& recipe);
 // written anywhere.
 std::string place(const toml::node& node, const std::string& source);
 
+// What is wrong with a text that is no TOML, on one line: toml++ cites the text as it is.
+std::string problem_of(const toml::parse_error& error);
+
 // A value as an error shows it: "ten", 1.5, a table.
 std::string described(const toml::node& node);
 

@@ -321,6 +321,12 @@ TEST(ReadRecipe, RefusesWhatNestsTooDeepBeforeItIsParsed) {
   }
 }
 
+TEST(ReadRecipe, SaysOnOneLineWhatIsNoToml) {
+  const std::string message = message_of<InputError>([&] { (void)parse_recipe("seed = in\nf\n"); });
+  EXPECT_EQ(message.find("recipe:1: "), 0u) << message;
+  EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+}
+
 TEST(ReadRecipe, SaysWhyAFileCannotBeRead) {
   const auto why = [](const std::filesystem::path& file) {
     return message_of<InputError>([&] { (void)read_recipe(file); });

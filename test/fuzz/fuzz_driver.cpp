@@ -250,6 +250,7 @@ int main(int count, char** arguments) {
     run(mutate(random));
   }
   current = nullptr;
+  fs::remove(finding_file);  // a reader's child process that died left one
   fmt::print("{}: {} seeds and {} inputs, no finding\n", arguments[1], seeds.size(), runs);
   return 0;
 }
