@@ -88,6 +88,34 @@ TEST(Stream, NormalsAreStandardNormal) {
   expect_standard_normal(x);
 }
 
+TEST(Stream, NormalsSayNothingOfTheNext) {
+  Stream stream({.seed = 2});
+  const int n = 200000;
+  double product = 0, of_squares = 0;  // Σ xy and Σ (x² - 1)(y² - 1), of variance 1 and 4 a term
+  for (double x = stream.normal(), i = 0; i < n; ++i) {
+    const double y = stream.normal();
+    product += x * y;
+    of_squares += (x * x - 1) * (y * y - 1);
+    x = y;
+  }
+  EXPECT_NEAR(product / n, 0, 5 / std::sqrt(double(n)));
+  EXPECT_NEAR(of_squares / n, 0, 5 * 2 / std::sqrt(double(n)));
+}
+
+// 2^64 is four thirds of this bound: remainders of plain words would be below 2^62 half of the time.
+TEST(Stream, BelowABoundAllNumbersAreEquallyLikely) {
+  Stream stream({.seed = 3});
+  const std::uint64_t third = std::uint64_t(1) << 62;
+  const int n = 30000;
+  int low = 0;
+  for (int i = 0; i < n; ++i) {
+    const std::uint64_t value = stream.below(3 * third);
+    ASSERT_LT(value, 3 * third);
+    low += value < third;
+  }
+  EXPECT_NEAR(low, n / 3.0, 5 * std::sqrt(n * 2.0 / 9));
+}
+
 TEST(FillNormal, IsStandardNormalAndAPrefixOfItself) {
   std::vector<float> all(200001), some(1001);
   const Address address{.seed = 4, .purpose = Purpose::posterior};
@@ -155,6 +183,17 @@ TEST(Permutation, HoldsEveryIndexOnceAndDependsOnTheStream) {
   std::sort(p.begin(), p.end());
   for (std::uint32_t i = 0; i < 1000; ++i) EXPECT_EQ(p[i], i);
   EXPECT_TRUE(permutation(a, 0).empty());
+}
+
+TEST(Permutation, MakesEveryOrderEquallyLikely) {
+  std::map<std::vector<std::uint32_t>, int> seen;
+  const int trials = 30000;
+  Stream stream({.seed = 8});
+  for (int t = 0; t < trials; ++t) ++seen[permutation(stream, 3)];
+  ASSERT_EQ(seen.size(), 6u);  // those in which somebody stays in place, too
+  for (const auto& [order, count] : seen) {
+    EXPECT_NEAR(count, trials / 6, 5 * std::sqrt(trials * 5.0 / 36));
+  }
 }
 
 TEST(SampleWithoutReplacement, MakesEverySubsetEquallyLikely) {
