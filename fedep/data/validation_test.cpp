@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "fedep/data/append_batch.h"
+#include "fedep/data/holdout.h"
 #include "fedep/data/memory_dataset.h"
 #include "fedep/data/test_batches.h"
 #include "fedep/message/error.h"
@@ -14,8 +15,7 @@ namespace fedep {
 namespace {
 
 // Example i has its number as only feature, value and label; clients have 10, 1 and 25 of them.
-std::unique_ptr<Dataset> numbered() {
-  const std::vector<std::size_t> sizes{10, 1, 25};
+std::unique_ptr<Dataset> numbered(const std::vector<std::size_t>& sizes = {10, 1, 25}) {
   Batch rows;
   ClientRows clients, test_clients;
   for (std::size_t k = 0; k < sizes.size(); ++k) {
@@ -60,6 +60,19 @@ TEST(ValidationDataset, PartsEveryClientsExamplesIntoTrainingAndValidation) {
     EXPECT_TRUE(own.insert(held.labels[i]).second) << "an example is in both parts";
   }
   EXPECT_EQ(after, before);
+}
+
+// Who is held out here says nothing of who was held out for the test: of 2,000 halves, a half of a
+// half falls together, 500 with a deviation of 11.
+TEST(ValidationDataset, IsDrawnApartFromTheTestSet) {
+  const std::size_t n = 2000;
+  const auto data = validation_dataset(numbered({n}), 0.5);
+  const std::vector<bool> of_test = held_out(data->clients()[0].first, n, 0.5);
+  const Batch held = test_batch(*data);
+  std::size_t in_both = 0;
+  for (const std::int32_t label : held.labels) in_both += of_test[std::size_t(label)];
+  EXPECT_EQ(held.size, n / 2);
+  EXPECT_NEAR(double(in_both), 500, 5 * 11.2);
 }
 
 TEST(ValidationDataset, GivesTheSameRowsInAnyPieces) {
