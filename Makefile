@@ -11,7 +11,7 @@ FIXED_ADDRESSES := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 MAKEFLAGS += --no-print-directory
 
 .PHONY: help setup setup-demo program build data demo test test-asan test-tsan test-asan-core test-tsan-core test-torch \
-        test-cuda fuzz crash format format-check check-layers header-check sbom bench clean
+        test-cuda fuzz crash mutants format format-check check-layers header-check sbom bench clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -84,6 +84,10 @@ crash: setup  ## every call that changes a run's files fails or kills once, 900 
 	@cmake --preset release
 	@$(BUILT) release -j $(JOBS) --target fedep crash_at
 	@python3 -B test/crash/crash_test.py build/bin/fedep build/test/libcrash_at.so --all
+
+# In a copy of the working tree, build-mutants/tree.
+mutants: setup  ## plant single faults and name those that no test of their folder notices (MUTANTS='round/*' for some)
+	@test/mutants/plant.py --jobs $(JOBS) '$(or $(MUTANTS),*)'
 
 # Tests that need real data skip where there is none.
 data: setup  ## unpack the data sets beside the checkout, if there are some, into build/data
