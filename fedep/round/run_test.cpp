@@ -29,11 +29,16 @@ rounds = 4
 every = 2
 )";
 
-// Each round adds 1 to the weight. Its messages are elsewhere until they are brought home.
+// Each round adds 1 to the weight, and client 7 is visited. Messages are elsewhere until they are
+// brought home.
 class CountingPlace final : public Place {
  public:
   SiteStore& sites() override { return *sites_; }
-  RoundNumbers play(ServerState& state, const Phase&) override {
+  RoundNumbers play(ServerState& state, const Phase& phase) override {
+    first_rounds.push_back(phase.first_round);
+    visited_before.push_back(sites_->visited());
+    sites_->propose(7, state.round, {});
+    sites_->settle(state.round, std::vector<std::uint64_t>{7});
     if (is_home_) there_ = state.global;
     is_home_ = false;
     there_ = product(there_, Message(HostVector<float>{1.0f}, 0.0f));
@@ -47,6 +52,10 @@ class CountingPlace final : public Place {
   Metrics evaluate(const ServerState& state, bool last) override {
     return {{last ? "last" : "round", double(state.round)}};
   }
+
+  // Of every round played: its phase's first, and clients that then had a factor.
+  std::vector<std::int64_t> first_rounds;
+  std::vector<std::size_t> visited_before;
 
  private:
   std::unique_ptr<SiteStore> sites_ = make_memory_store();
@@ -102,6 +111,16 @@ TEST_F(Runs, PlayEveryRoundOnceAndScoreTheLastAndThoseThatAreDue) {
   EXPECT_EQ(result.state.round, 7);
   EXPECT_EQ(result.state.phase, 1);
   EXPECT_EQ(point_estimate(result.state)[0], 7.5f);  // brought home
+}
+
+TEST_F(Runs, HaveEachRoundInItsPhaseWhichBeginsWithNobodysFactor) {
+  CountingPlace place;
+  play_run({recipe_, phases_, population_, layout_, place}, {0.5f});
+  EXPECT_THAT(place.first_rounds, ElementsAre(0, 0, 0, 3, 3, 3, 3));
+  EXPECT_THAT(place.visited_before, ElementsAre(0u, 1u, 1u, 0u, 1u, 1u, 1u));
+  for (std::int64_t round = 0; round < 7; ++round) {
+    EXPECT_EQ(phase_of(phases_, round), round < 3 ? 0u : 1u) << round;
+  }
 }
 
 TEST_F(Runs, StoppedAnywhereAndBegunAgainEndInTheSameState) {

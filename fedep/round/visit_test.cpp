@@ -196,6 +196,18 @@ TEST_F(Visits, SettledKeepTheServersShareOfTheirStep) {
   }
 }
 
+TEST(MemoryStore, SettlesOnlyWhatThisRoundHasProposed) {
+  const Message factor(V{1}, V{2});
+  for (const std::int64_t round : {2, 3, 4}) {
+    const auto sites = make_memory_store();
+    sites->propose(7, 3, {.factor = factor, .optimizer = {}});
+    sites->settle(round, std::vector<std::uint64_t>{7});
+    const std::optional<SiteState> settled = sites->get(7);
+    EXPECT_EQ(settled ? settled->factor : Message(), round == 3 ? factor : Message()) << round;
+    EXPECT_EQ(sites->proposed(7), std::nullopt);
+  }
+}
+
 template <class Error>
 struct Failing final : LocalInference {
   ClientRun infer(const Visit&, VisitNumbers&) override { throw Error("no data"); }
