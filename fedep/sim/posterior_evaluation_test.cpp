@@ -25,9 +25,9 @@ double value_of(const Metrics& metrics, std::string_view name) {
   return NAN;
 }
 
-std::unique_ptr<Dataset> synthetic() {
-  return open_synthetic({.name = "synthetic", .clients = 7, .dimension = 5, .examples = 200}, 3,
-                        "");
+std::unique_ptr<Dataset> synthetic(int examples = 200) {
+  return open_synthetic({.name = "synthetic", .clients = 7, .dimension = 5, .examples = examples},
+                        3, "");
 }
 
 std::unique_ptr<Model> linear_for(const Dataset& data) {
@@ -72,6 +72,31 @@ TEST(PosteriorEvaluation, ScoresAsARunDoes) {
     }
   }
   EXPECT_EQ(examples, result.examples);
+  EXPECT_EQ(examples, data->test_size());
+}
+
+// Of a posterior without doubt, whose draws are all its mean: at the mean and over draws a client's
+// scores are then the same, and those that a run finds in batches of another length.
+TEST(PosteriorEvaluation, ClientsHaveTheirOwnScoresInWhicheverBatchTheyLie) {
+  const auto data = synthetic(2000);
+  ASSERT_GT(data->test_size(), 1500u);  // so that there are several batches, the last not full
+  const auto model = linear_for(*data);
+  ServerState state = state_for(*model);
+  const V mean = point_estimate(state);
+  state.global = from_mean(mean, constant_like(mean, 1e14f));
+  const PosteriorEvaluation result =
+      evaluate_posterior(*data, *model, state, DrawSettings{.samples = 2});
+  Evaluation evaluation(*data, linear_for(*data), {.chunk = 64});
+  const std::vector<ClientMetrics> clients = evaluation.per_client(mean);
+  ASSERT_EQ(result.clients.size(), clients.size());
+  std::size_t examples = 0;
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    const Metrics& found = result.clients[i].metrics;
+    EXPECT_EQ(result.clients[i].client, clients[i].client);
+    EXPECT_NEAR(value_of(found, "nll"), value_of(clients[i].metrics, "nll"), 1e-6);
+    EXPECT_NEAR(value_of(found, "nll_marginal"), value_of(clients[i].metrics, "nll"), 1e-4);
+    examples += result.clients[i].examples;
+  }
   EXPECT_EQ(examples, data->test_size());
 }
 

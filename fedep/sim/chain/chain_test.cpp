@@ -313,6 +313,36 @@ TEST_F(Chains, MoveDeadCoordinatesAsIfTheyWereStepped) {
   }
 }
 
+// Another client with the very same examples, cavity and start.
+TEST_F(Chains, OfTwoClientsHaveBatchesAndNoiseOfTheirOwn) {
+  ClientInfo twin = clients_[0];
+  twin.id = "twin";
+  twin.key = client_key(twin.id);
+  const Visit other = round_.visit(twin, visit_.cavity);
+  const auto last_of = [&](const Visit& visit) {
+    const auto made = make_chain(*model_, {*data_, 0, visit, settings_});
+    made->run_epoch(0);
+    return made->iterate();
+  };
+  EXPECT_EQ(last_of(visit_), last_of(visit_));
+  EXPECT_NE(last_of(visit_), last_of(other));  // shuffled in another order
+  settings_.client.batch = int(twin.examples);
+  settings_.langevin = true;
+  const V difference = last_of(visit_) - last_of(other);
+  for (const float x : difference) EXPECT_GT(std::fabs(x), 1e-4f);  // one batch, other noise
+}
+
+TEST(VisitAddress, TellsSeedPurposeRoundClientAndStep) {
+  TestRound round("fed_sep", {}, from_mean(V{1}, 1.0f));
+  const ClientInfo client{"ward-3", client_key("ward-3"), 10};
+  const Visit visit = round.visit(client, Message(V{0}, 1.0f));
+  EXPECT_EQ(visit_address(visit, Purpose::dropout, 9), (Address{.seed = round.task().seed,
+                                                                .purpose = Purpose::dropout,
+                                                                .round = 7,
+                                                                .client = client.key,
+                                                                .step = 9}));
+}
+
 TEST_F(Chains, OfAnotherOptimizerThanSgdAreRefused) {
   EXPECT_NO_THROW(check_chain(settings_));
   settings_.client.optimizer.name = "adam";

@@ -2,9 +2,12 @@
 
 #include "fedep/sim/chain/cpu_cohort.h"
 
+#include <set>
+
 #include <gtest/gtest.h>
 
 #include "fedep/model/linear.h"
+#include "fedep/sim/chain/fisher_pass.h"
 #include "fedep/sim/test_images.h"
 #include "fedep/sim/test_round.h"
 
@@ -63,6 +66,16 @@ TEST_F(CpuCohorts, DrawWeightsInOnePassWithTheSameBits) {
 }
 
 // A batch is kept from draw to draw; nothing of an earlier draw, step, row or pass may be left in it.
+TEST(FisherSteps, AreOthersForEveryBatchAndDrawAndOthersThanAChains) {
+  std::set<std::size_t> seen;
+  for (int t = 0; t < 40; ++t) {
+    for (int draw = 0; draw < int(kMostDraws); ++draw) {
+      EXPECT_GE(fisher_step(t, draw), kFisherSteps);
+      EXPECT_TRUE(seen.insert(fisher_step(t, draw)).second) << t << " " << draw;
+    }
+  }
+}
+
 TEST_F(CpuCohorts, GiveASquaredGradientThatDoesNotDependOnWhatWasAskedBefore) {
   const auto used = cohort();
   for (const int epochs : {2, 3}) {
