@@ -1,12 +1,15 @@
 #include "app/posterior/predict_command.h"
 
+#include <cmath>
 #include <filesystem>
+#include <numbers>
 #include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "app/posterior/saved_posterior.h"
 #include "app/test_run.h"
 #include "fedep/message/error.h"
 
@@ -36,6 +39,23 @@ TEST(Predict, NewRowsNeedNoTrainingData) {
   EXPECT_GT(rows.entropy[2], rows.entropy[0]);  // 60 is in the middle
   EXPECT_FALSE(rows.outlier(0));
   EXPECT_TRUE(rows.outlier(3));  // nobody is 900
+}
+
+// More rows than are predicted at a time, each with the prediction that it has alone.
+TEST(Predict, ARowsPredictionDoesNotDependOnWhereItStands) {
+  const TestRun run;
+  std::string text = "age,sodium,unit\n";
+  for (int i = 0; i < 1203; ++i) text += fmt::format("{},140,ICU\n", 20 + i % 70);
+  const PredictedRows all = predict_file(run.path(), run.write("many.csv", text), "", 3);
+  ASSERT_EQ(all.size(), 1203u);
+  for (const std::size_t i : {0u, 499u, 500u, 999u, 1000u, 1202u}) {
+    const auto alone =
+        run.write("one.csv", fmt::format("age,sodium,unit\n{},140,ICU\n", 20 + i % 70));
+    const PredictedRows one = predict_file(run.path(), alone, "", 3);
+    EXPECT_NEAR(all.values[2 * i], one.values[0], 1e-6) << i;
+    EXPECT_NEAR(all.entropy[i], one.entropy[0], 1e-6) << i;
+    EXPECT_NEAR(all.outlier_score[i], one.outlier_score[0], 1e-6) << i;
+  }
 }
 
 TEST(Predict, ACheckpointAloneTakesScalesFromItsDataSet) {
@@ -88,6 +108,41 @@ TEST(Predict, ColumnsAreNamedByTheOutcome) {
   };
   EXPECT_EQ(header(LabelKind::classes, "unit"), "row,p_CCU,p_ICU,prediction");
   EXPECT_EQ(header(LabelKind::number, "sodium"), "row,mean,deviation");
+}
+
+// A row without an age stands at its mean, where the intercept alone speaks: its prediction scatters
+// by the noise and by the intercept's own variance 1/λ.
+TEST(Predict, ANumbersDeviationHoldsTheNoiseAndWhatIsNotKnownOfTheWeights) {
+  const TemporaryFolder folder;
+  folder.write("wards.csv", ward_table());
+  Recipe recipe = parse_recipe(ward_recipe(kFedEp));
+  recipe.data.label = LabelKind::number;
+  recipe.data.label_column = "sodium";
+  recipe.data.label_positive = {};
+  recipe.data.categories = {};
+  recipe.data.features = {"age"};
+  recipe.model.noise = 0.5;
+  recipe.client.optimizer.lr = 0.01;
+  run_recipe(recipe, {.out = folder.path() / "run", .data = folder.path()});
+  const auto file = folder.write("new.csv", "age\nNA\n90\n");
+  const SavedPosterior saved = read_posterior(folder.path() / "run");
+  ASSERT_TRUE(saved.posterior);
+  const HostVector<float> lambda = saved.state.global.lambda_full();
+  const double unknown = 1 / double(lambda[1]), noise = 0.25;
+  const auto variance = [](const PredictedRows& rows, std::size_t i) {
+    return rows.values[2 * i + 1] * rows.values[2 * i + 1];
+  };
+  const PredictedRows point = predict_file(folder.path() / "run", file, "", 0);
+  EXPECT_NEAR(variance(point, 0), noise, 1e-12);
+  const PredictedRows drawn = predict_file(folder.path() / "run", file, "", 20000);
+  ASSERT_EQ(drawn.size(), 2u);
+  EXPECT_NEAR(variance(drawn, 0) - noise, unknown, 0.06 * unknown);  // of draws: 1 % deviation
+  EXPECT_GT(variance(drawn, 1), variance(drawn, 0) + 0.5 * unknown);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const double entropy =
+        0.5 * std::log(2 * std::numbers::pi * std::numbers::e * variance(drawn, i));
+    EXPECT_NEAR(drawn.entropy[i], entropy, 1e-9);
+  }
 }
 
 TEST(Predict, SaysWhatYesMeans) {

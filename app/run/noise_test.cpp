@@ -18,6 +18,8 @@
 #include "app/run/run_recipe.h"
 #include "app/run/run_warnings.h"
 #include "fedep/config/read_recipe.h"
+#include "fedep/data/made_up/regression.h"
+#include "fedep/data/test_batches.h"
 #include "fedep/data/test_files.h"
 #include "fedep/random/stream.h"
 
@@ -215,6 +217,22 @@ TEST(Noise, ThatTheScoresContradictIsTold) {
   const NoiseRun right(recipe, table_of(some_stays(), 1));
   EXPECT_THAT(right.told(), Not(HasSubstr("model.noise")));
   EXPECT_THAT(evaluate_run(right.path(), right.data(), {}).notes, IsEmpty());
+}
+
+// Of more than are read at a time.
+TEST(HeldOutNumbers, AreThoseOfAllHeldOutExamples) {
+  const auto data = open_regression(
+      {.name = "regression", .clients = 3, .dimension = 2, .examples = 1000, .test_fraction = 0.5},
+      5);
+  const Batch all = test_batch(*data);
+  ASSERT_GT(all.size, 1200u);
+  double mean = 0, square = 0;
+  for (const float y : all.reals) mean += double(y) / double(all.size);
+  for (const float y : all.reals) square += std::pow(double(y) - mean, 2) / double(all.size);
+  const HeldOutNumbers found = held_out_numbers(*data, 0);
+  EXPECT_EQ(found.examples, all.size);
+  EXPECT_NEAR(found.deviation, std::sqrt(square), 1e-9);
+  EXPECT_EQ(held_out_numbers(*data, 40).examples, 40u);  // those that a run scores
 }
 
 TEST(Noise, IsDoubtedBeyondAQuarterAndBeyondChance) {
