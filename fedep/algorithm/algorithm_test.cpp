@@ -225,6 +225,19 @@ TEST(Algorithms, AreFoundByNameAndAnUnknownOneGetsASuggestion) {
   }
 }
 
+// A factor's precision says how many examples it has seen; weights by examples would count them
+// twice. A point has no precision, so its weight has to say it.
+TEST(Algorithms, CountExamplesOnceByPrecisionOrByWeight) {
+  for (const char* name : {"fed_ep", "fed_sep"}) {
+    EXPECT_EQ(find_algorithm(name).weight, WeightRule::equal);
+    EXPECT_FALSE(find_algorithm(name).point_estimate);
+  }
+  for (const char* name : {"fed_avg", "fed_pa"}) {
+    EXPECT_EQ(find_algorithm(name).weight, WeightRule::examples);
+    EXPECT_TRUE(find_algorithm(name).point_estimate);
+  }
+}
+
 // What add_delta() adds, in words.
 struct Added {
   Message delta;
@@ -254,6 +267,18 @@ TEST(Algorithms, EachMakesItsDeltaOfWhatItNeeds) {
   EXPECT_EQ(delta_of("fed_ep"), Message({2, 1}, 1.0f));
   EXPECT_EQ(delta_of("fed_sep"), Message({2, 1}, 1.0f));
   EXPECT_EQ(delta_of("fed_ep", Message({1, 1}, 0.5f)), Message({2, 2}, 1.5f));
+}
+
+TEST(Algorithms, FedPaShrinksByItsSettingsRho) {
+  using F = HostVector<float>;
+  const std::vector<F> samples{{0, 1}, {2, 5}, {4, -3}};
+  for (const double rho : {0.0, 0.25, 4.0}) {
+    Added rows;
+    const F start = mean(rows.global);
+    add_delta(find_algorithm("fed_pa"), ClientRun{.last = {9, 9}, .samples = samples, .tilted = {}},
+              std::optional<Message>(), start, {.rho = rho}, rows);
+    EXPECT_EQ(rows.delta, Message(posterior_delta(std::span<const F>(samples), start, rho), 0.0f));
+  }
 }
 
 }  // namespace
