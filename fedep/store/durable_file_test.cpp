@@ -81,7 +81,7 @@ TEST(ReplaceFile, KeepsTheOrderOfSmallAndLargePieces) {
   Bytes expected;
   replace_file(path, [&](const ByteSink& sink) {
     int value = 0;
-    for (const std::size_t n : {1u, 200000u, 8u, 65535u, 2u, 0u, 65536u, 65535u, 1u, 1u}) {
+    for (const std::size_t n : {1u, 65536u, 200000u, 8u, 65535u, 2u, 0u, 65536u, 65535u, 1u, 1u}) {
       const Bytes piece = bytes_of_size(n, ++value);
       expected.insert(expected.end(), piece.begin(), piece.end());
       sink(piece);

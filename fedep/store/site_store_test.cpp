@@ -247,12 +247,14 @@ TEST_F(SiteStores, ADamagedOrMissingFileIsRefusedByItsName) {
   }
 }
 
-TEST_F(SiteStores, AFileOfAnotherRoundIsRefused) {
+TEST_F(SiteStores, AFileOfAnotherRoundOrClientIsRefused) {
   const auto store = make_disk_store(folder_);
   store->propose(7, 3, state_of(1));
   store->settle(3, kOnlyClient7);
   fs::copy_file(folder_ / "0000000000000007-3.site", folder_ / "0000000000000007-4.site");
   EXPECT_THROW(store->restore({{7, 4}}), InputError);
+  fs::copy_file(folder_ / "0000000000000007-3.site", folder_ / "0000000000000008-3.site");
+  EXPECT_THROW(store->restore({{8, 3}}), InputError);
 }
 
 TEST_F(SiteStores, MemoryWithoutAFolderCannotBeSaved) {
