@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "fedep/message/error.h"
+#include "fedep/page/frame.h"
 #include "fedep/page/test_text.h"
 
 namespace fedep {
@@ -29,6 +30,26 @@ TEST(CurveFigures, HaveALinePerCurveARegionPerSpreadAndThePhaseChange) {
   for (const auto* text :
        {">Accuracy<", ">accuracy, %<", ">fed_avg<", ">a &lt; b<", ">round<", ">20<"}) {
     EXPECT_NE(svg.find(text), std::string::npos) << text;
+  }
+}
+
+// The axis goes from round 0 at x = 78 to the last one at 732; the first score is after one round.
+TEST(CurveFigures, HaveTheLastRoundAtTheRightEdgeAndNothingBeforeTheFirst) {
+  CurveFigure two = figure();
+  two.curves = {{"a", {0.0, 1.0}, {}}};
+  const std::string svg = draw_curves(two);
+  EXPECT_EQ(count(svg, "points=\"405,"), 1u);
+  EXPECT_EQ(count(svg, " 732,"), 1u);
+}
+
+TEST(TickSpacing, IsARoundNumberThatLeavesNoMoreTicksThanAskedFor) {
+  EXPECT_DOUBLE_EQ(tick_spacing(6, 6), 1);
+  EXPECT_DOUBLE_EQ(tick_spacing(7, 6), 2);
+  EXPECT_DOUBLE_EQ(tick_spacing(13, 6), 5);
+  EXPECT_DOUBLE_EQ(tick_spacing(0.4, 6), 0.1);
+  for (const double size : {1e-3, 0.7, 3.0, 41.0, 1500.0}) {
+    EXPECT_GE(tick_spacing(size, 6) * 6, size);
+    EXPECT_LT(tick_spacing(size, 6) * 6, 2.6 * size);  // from 2 to 5
   }
 }
 
