@@ -61,6 +61,29 @@ TEST(Fingerprint, SeesEveryPart) {
   }
 }
 
+// One row of sparse features with tags and a number.
+TEST(Fingerprint, SeesEveryPartOfSparseRowsToo) {
+  const auto fingerprint_with = [](auto change) {
+    Batch row;
+    row.size = 1;
+    row.sparse = {.offsets = {0, 2}, .columns = {1, 4}, .values = {0.5f, 2}};
+    row.tags = {.offsets = {0, 1}, .columns = {3}, .values = {}};
+    row.reals = {7};
+    change(row);
+    ClientRows train, test;
+    train.add("a", 1);
+    DatasetInfo info;
+    info.sparse = true;
+    return fingerprint(*memory_dataset(info, {train, batch_rows(row)}, {test, batch_rows({})}));
+  };
+  const std::uint64_t plain = fingerprint_with([](Batch&) {});
+  EXPECT_EQ(plain, fingerprint_with([](Batch&) {}));
+  EXPECT_NE(plain, fingerprint_with([](Batch& row) { row.sparse.columns[0] = 2; }));
+  EXPECT_NE(plain, fingerprint_with([](Batch& row) { row.sparse.values[1] = 3; }));
+  EXPECT_NE(plain, fingerprint_with([](Batch& row) { row.tags.columns[0] = 2; }));
+  EXPECT_NE(plain, fingerprint_with([](Batch& row) { row.reals[0] = 8; }));
+}
+
 TEST(Fingerprint, OfBytesIsXxh3) {
   // Of nothing, from the algorithm's specification.
   EXPECT_EQ(fingerprint(std::span<const std::byte>()), 0x2d06800538d394c2u);
