@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fedep/model/cnn.h"
+#include "fedep/model/initial_weights.h"
 #include "fedep/model/layer/elementwise.h"
 #include "fedep/model/resnet18.h"
 #include "fedep/model/test_model_laws.h"
@@ -313,6 +314,35 @@ TEST(Resnet, KeepsTheLawsOfModels) {
         make_resnet({.outputs = 7, .group_channels = {8, 16, 32, 64}, .norm = norm}),
         TargetKind::label);
     expect_model_laws(*model, some_weights(*model), images(4, 24 * 24 * 3, 7));
+  }
+}
+
+TEST(InitialWeights, AreOthersInEveryTensorAndForEverySeed) {
+  const auto weights = [](std::uint64_t seed, std::size_t tensor) {
+    std::vector<float> out(20);
+    fill_initial_weights(seed, tensor, 0.5, out);
+    return out;
+  };
+  EXPECT_EQ(weights(1, 0), weights(1, 0));
+  EXPECT_NE(weights(1, 0), weights(1, 1));
+  EXPECT_NE(weights(1, 0), weights(2, 0));
+}
+
+// The same image all over: only masks tell its places apart, in the first chunk and in the next.
+TEST(Cnn, HasADropoutMaskForEveryPlaceInTheBatch) {
+  const auto model = make_network_model(make_cnn(kSmallCnn), TargetKind::label);
+  const std::vector<float> theta = some_weights(*model);
+  Batch batch = images(70, 240, 5);
+  for (std::size_t i = 1; i < 70; ++i) {
+    std::copy_n(batch.dense.begin(), 240, batch.dense.begin() + std::ptrdiff_t(240 * i));
+  }
+  const Address address{.seed = 1, .purpose = Purpose::dropout};
+  std::vector<float> logits(70 * 5);
+  model->logits(theta, batch, {.dropout = &address}, logits);
+  const auto first = logits.begin();
+  for (std::size_t i = 1; i < 70; ++i) {
+    const auto here = first + std::ptrdiff_t(5 * i);
+    EXPECT_FALSE(std::equal(first, first + 5, here)) << i;
   }
 }
 
