@@ -180,6 +180,62 @@ TEST(Ngvi, AfterManyStepsIsLaplace) {
                 16 + 40 * (1 - std::pow(0.99, 2000)) + 5);
 }
 
+// Several clients, each with its own script; who has no batch t left answers with zeros.
+class Together final : public Cohort<V> {
+ public:
+  explicit Together(std::vector<Script> scripts) : scripts_(std::move(scripts)) {}
+  std::size_t clients() const override { return scripts_.size(); }
+  double examples(std::size_t row) const override { return scripts_[row].n; }
+  const Q& cavity(std::size_t row) const override { return scripts_[row].the_cavity; }
+  double weight_decay() const override { return scripts_[0].wd; }
+  int epochs() const override { return scripts_[0].epochs(); }
+  void sgd_epoch(int) override {}
+  V iterate(std::size_t row) const override { return scripts_[row].iterate(0); }
+  V epoch_average(std::size_t row) const override { return scripts_[row].epoch_average(0); }
+  void accumulate_moments() override {}
+  V mean(std::size_t row) const override { return scripts_[row].mean(0); }
+  V variance(std::size_t row) const override { return scripts_[row].var; }
+  std::size_t steps(std::size_t) const override { return 0; }
+  double loss_sum(std::size_t) const override { return 0; }
+  int fisher_batches(std::size_t row, int) const override {
+    return int(scripts_[row].squares.size());
+  }
+  std::vector<V> squared_gradients(const std::vector<V>&, int t, int, int) override {
+    std::vector<V> out;
+    for (const Script& script : scripts_) {
+      const bool has = std::size_t(t) < script.squares.size();
+      out.push_back(has ? script.squares[std::size_t(t)] : V(2, 0.0));
+    }
+    return out;
+  }
+  V noise(std::size_t row, int t, int draw) const override {
+    return scripts_[row].noise(0, t, draw);
+  }
+
+ private:
+  std::vector<Script> scripts_;
+};
+
+TEST(InferCohort, GivesAClientWhatItHasAloneWhoeverIsBesideIt) {
+  std::vector<Script> scripts(3);
+  scripts[1].n = 4;
+  scripts[1].squares = {{5, 1}};  // ends first
+  scripts[2].n = 30;
+  scripts[2].squares = {{1, 1}, {2, 2}, {0.5, 9}, {7, 3}};
+  scripts[2].the_cavity = Q(V{1, 1}, V{2, 3});
+  for (const char* name : {"scaled_identity", "sample_moments", "laplace", "ngvi"}) {
+    InferenceSettings settings = named(name);
+    settings.decay = 0.75;
+    settings.samples = 2;
+    Together together(scripts);
+    const auto runs = infer_cohort(together, find_algorithm("fed_sep"), settings);
+    for (std::size_t row = 0; row < scripts.size(); ++row) {
+      Script alone = scripts[row];
+      EXPECT_EQ(runs[row].tilted, tilted_of(alone, settings)) << name << " " << row;
+    }
+  }
+}
+
 TEST(InferCohort, GivesAClientWithoutExamplesItsCavity) {
   for (const Method& method : methods()) {
     Script script;
