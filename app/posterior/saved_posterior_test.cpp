@@ -32,6 +32,14 @@ TEST(SavedPosterior, OfARunIsItsLatestCheckpoint) {
   EXPECT_EQ(read_posterior(run.checkpoint()).state, saved.state);
 }
 
+TEST(SavedPosterior, OfSeveralCheckpointsIsTheOneOfTheLastRound) {
+  const TemporaryFolder folder;
+  for (const int round : {9, 10, 2}) {
+    folder.write(fmt::format("checkpoint-{}.safetensors", round), "state");
+  }
+  EXPECT_EQ(checkpoint_of(folder.path()).filename(), "checkpoint-10.safetensors");
+}
+
 TEST(SavedPosterior, OfFedAvgIsAPoint) {
   EXPECT_FALSE(read_posterior(TestRun(kFedAvg).path()).posterior);
 }
