@@ -52,7 +52,7 @@ Shown read_runs(const ReportRequest& request) {
             fmt::format("{}: run must have played a round, but has not{}", paths[i].string(), why));
       }
       for (const std::string& fault : run.faults) {
-        fmt::print(stderr, "not shown of {}: {}\n", run.name, fault);
+        say("not shown of {}: {}\n", run.name, fault);
       }
       shown.runs.push_back(std::move(run));
       if (!request.rows.empty()) shown.rows.push_back(request.rows[i]);
