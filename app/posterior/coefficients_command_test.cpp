@@ -71,7 +71,8 @@ TEST(Coefficients, SayWhatIsWrongWithTheRun) {
   const TemporaryFolder folder;
   folder.write("wards.csv", ward_table());
   Recipe recipe = parse_recipe(ward_recipe(kFedEp));
-  recipe.client.optimizer.lr = 1e38;
+  recipe.client.optimizer.lr = 1e24;
+  recipe.client.weight_decay = 1e24;
   run_recipe(recipe, {.out = folder.path() / "run", .data = folder.path()});
   const CoefficientTable table = read_coefficients(folder.path() / "run", "");
   ASSERT_EQ(table.notes.size(), 1u);
