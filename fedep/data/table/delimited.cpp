@@ -89,7 +89,7 @@ class TextWindow {
   }
 
  private:
-  static constexpr std::size_t kFirst = std::size_t(1) << 20;
+  static constexpr std::size_t kFirst = std::size_t(1) << 17;
 
   TextReader read_;
   const std::string& source_;
