@@ -138,7 +138,7 @@ std::vector<std::uint8_t> read_gzip_file(std::string_view dataset, const fs::pat
   std::vector<std::uint8_t> bytes;
   std::size_t came = 0;
   do {
-    constexpr std::size_t kPiece = std::size_t(1) << 20;
+    constexpr std::size_t kPiece = std::size_t(1) << 16;
     const std::size_t before = bytes.size();
     bytes.resize(before + kPiece);
     came = file.read({reinterpret_cast<char*>(bytes.data()) + before, kPiece});
