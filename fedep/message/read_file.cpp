@@ -122,7 +122,9 @@ std::vector<std::byte> read_file(const Path& path) { return read_file(path, mach
 
 void read_file_chunks(const Path& path, const ByteSink& sink) {
   const FileDescriptor file = open_file(path);
-  std::vector<std::byte> chunk(kReadSize);
+  // A small file needs no megabyte.
+  std::vector<std::byte> chunk(
+      std::size_t(std::clamp<std::uint64_t>(size_of(file, path), 4096, kReadSize)));
   while (const std::size_t n = read_some(file, path, chunk)) sink(std::span(chunk).first(n));
 }
 
