@@ -139,6 +139,7 @@ class RunDirectories(CliTest):
         done = self.assert_succeeds(self.run_recipe(*data, "--set", "data.test_fraction=0"))
         self.assertIn("no examples are held out", done.stderr)
         self.assertNotIn("nan", done.stdout + done.stderr)
+        self.assertFalse((self.out / "evaluation.json").exists(), "nothing was scored, so there is no calibration to show")
         sampler = ("--set", "phase.0.inference.label_sampler=softmax_index")
         self.assert_one_line(self.program.run("check", self.recipe, *data, *sampler), 2, "label_sampler must be model")
         few = ("--set", "client.batch=1000", "--set", "client.remainder=drop")

@@ -19,7 +19,10 @@ constexpr const char* kEvaluation = "evaluation.json";
 
 void write_last_evaluation(const std::filesystem::path& run, std::int64_t round,
                            const Reliability& reliability) {
-  if (reliability.point.empty()) return;
+  // Where nothing is held out, bins are empty: no calibration is known, not a perfect one.
+  const bool scored = std::ranges::any_of(reliability.point,
+                                          [](const ReliabilityBin& bin) { return bin.count > 0; });
+  if (!scored) return;
   write_evaluation(run / kEvaluation, evaluation_json(round, reliability));
 }
 
