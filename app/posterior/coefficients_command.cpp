@@ -56,8 +56,8 @@ std::vector<std::string> notes_of(const SavedPosterior& saved) {
 
 // What intervals rest on.
 constexpr const char* kCorrelated =
-    "Intervals take columns for uncorrelated; of two that correlate by r they are too narrow by\n"
-    "about sqrt(1 - r^2) (docs/hospitals.md).\n";
+    "Intervals take columns for uncorrelated; of two that correlate by r they have about\n"
+    "sqrt(1 - r^2) of the width they should have: 0.4 of it at r = 0.9 (docs/hospitals.md).\n";
 constexpr const char* kNoise =
     "The outcome is taken to have a standard deviation of {} around its prediction (model.noise);\n"
     "where that is wrong by a factor, intervals are too.\n";
