@@ -1,6 +1,7 @@
 #include "fedep/data/table/table_screen.h"
 
 #include <cmath>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,9 @@ Tables hospitals() {
 ScreenedScale screened(const Tables& tables) {
   std::vector<std::string> ids;
   for (std::size_t c = 0; c < tables.size(); ++c) ids.push_back("h" + std::to_string(c));
-  return screened_scale(ids, kColumns, [&](std::size_t client) { return tables[client]; });
+  std::vector<TableRow> rows;
+  return screened_scale(ids, kColumns,
+                        [&](std::size_t client) { return std::span(rows = tables[client]); });
 }
 
 TableScale plain_scale(const Tables& tables) {
