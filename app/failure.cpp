@@ -15,12 +15,12 @@ namespace {
 constexpr int kFailed = 1;
 constexpr int kBadInput = 2;
 
-// Texts of others may have several lines.
+// Texts of others may have several lines. Other control characters are shown by whoever prints this.
 std::string on_one_line(std::string_view text) {
   std::string line;
   for (const char c : text) {
-    const bool control = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-    if (!control) {
+    const bool breaks = c == '\n' || c == '\r';
+    if (!breaks) {
       line += c;
     } else if (!line.empty() && line.back() != ' ') {
       line += ' ';

@@ -9,6 +9,7 @@ import json
 import math
 import os
 import re
+import shutil
 import resource
 import socket
 import sys
@@ -415,9 +416,11 @@ class Watch(ReportTest):
         self.assertEqual(self.ask(port, "/")[0].status, 200)
 
     def test_has_another_token_every_time(self):
-        self.start()
+        run, _ = self.start()
         first = self.token
-        (self.folder / "live").rename(self.folder / "before")
+        run.kill()
+        run.wait()
+        shutil.rmtree(self.folder / "live", ignore_errors=True)  # not made yet, if the run was killed at once
         self.start()
         self.assertNotEqual(self.token, first)
 
@@ -490,13 +493,15 @@ class Watch(ReportTest):
         self.assertEqual(run.wait(timeout=60), 0)
 
     def test_of_a_run_that_goes_on_has_the_rounds_before(self):
-        self.play("live", "synthetic.toml", "--rounds", "10")
+        slow = ("--set", "client.epochs=100")  # so that there is a point for every round when we look
+        self.play("live", "synthetic.toml", "--rounds", "10", *slow)
         run = PROGRAM.start("run", "synthetic.toml", "--out", "live", "--watch", "0", "--resume", "--set", "phase.1.rounds=100000",
-                            cwd=self.folder)  # fmt: skip
+                            *slow, cwd=self.folder)  # fmt: skip
         self.addCleanup(lambda: (run.kill(), run.communicate()))
         _, port, self.token, _ = re.split(r"127\.0\.0\.1:|/(?=[0-9a-f]{32})|/$", run.stderr.readline().strip())
         self.wait_for(lambda: self.played(int(port)) > 10)
         shown = json.loads(self.ask(int(port), "/data.json")[1])["runs"][0]
+        self.assertEqual(shown["rounds_each"], 1)
         accuracy = [line["accuracy"] for line in json_lines(self.folder / "live" / "log.jsonl")[1:11]]
         for value, logged in zip(shown["curves"]["accuracy"], accuracy):
             self.assertAlmostEqual(value, logged, places=6)

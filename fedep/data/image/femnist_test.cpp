@@ -170,7 +170,7 @@ TEST(Femnist, TheRealDataHaveThePublishedCounts) {
   EXPECT_EQ(train, 52731u);
   EXPECT_EQ(data->test_size(), 6146u);
   EXPECT_EQ(data->test_clients().size(), 366u);
-  EXPECT_EQ(data->info().skipped_records, 0u);
+  EXPECT_EQ(data->info().skipped_records, 9768u);
   EXPECT_EQ(data->info().features, (std::vector<std::int64_t>{28, 28, 1}));
 
   // Biased towards digits; background is 1.0 and fills most of an image.
