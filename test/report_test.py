@@ -9,8 +9,8 @@ import json
 import math
 import os
 import re
-import shutil
 import resource
+import shutil
 import socket
 import sys
 import time
