@@ -107,6 +107,27 @@ INSTANTIATE_TEST_SUITE_P(Algorithms, Averaged, testing::Values(kFedAvg, kFedEp),
                            return given.param == kFedAvg ? "FedAvg" : "FedEp";
                          });
 
+TEST(AveragedRun, OfANumberHasNoDeviationThatCouldBeTakenForAnInterval) {
+  const TemporaryFolder folder;
+  folder.write("wards.csv", ward_table());
+  Recipe recipe = averaged(kFedEp);
+  recipe.data.calibration_fraction = 0;
+  recipe.data.label = LabelKind::number;
+  recipe.data.label_column = "sodium";
+  recipe.data.label_positive = {};
+  recipe.data.features = {"age"};
+  recipe.data.categories = {};
+  recipe.model.noise = 2;
+  recipe.client.optimizer.lr = 0.001;
+  run_recipe(recipe, {.out = folder.path() / "run", .data = folder.path()});
+  const fs::path rows = folder.write("new.csv", "age\n30\n85\n");
+  const auto predict = [&](bool average) {
+    return predict_file(folder.path() / "run", rows, "", 8, {.average = average});
+  };
+  EXPECT_GT(predict(false).values.at(1), 2);  // noise, and what is not known of the weights
+  EXPECT_DOUBLE_EQ(predict(true).values.at(1), 2);
+}
+
 TEST(AveragedRun, WithoutOneNothingIsScoredOrPredictedWithIt) {
   const TestRun run;
   EXPECT_THAT([&] { evaluate_run(run.path(), run.folder().path(), {.average = true}); },
