@@ -109,11 +109,14 @@ class RowFactors {
       for (int k = 0; k < i; ++k) {
         if (c[k] != 0) u.col(i).head(k + 1) -= c[k] * s(i, k) * u.col(k).head(k + 1);
       }
-      s.col(i) = own_.col(i);
       const Change change = update_row(begin + std::size_t(i), f[i], own_(i, i), movement);
       c[i] = change.strength;
-      own_.noalias() -= c[i] * s.col(i) * s.col(i).transpose();
-      f += change.pull * s.col(i);
+      // Of what follows, only rows that are still to come are asked for.
+      const int rest = b - i - 1;
+      s.col(i).tail(rest) = own_.col(i).tail(rest);
+      const auto to_come = s.col(i).tail(rest);
+      own_.bottomRightCorner(rest, rest).noalias() -= c[i] * to_come * to_come.transpose();
+      f.tail(rest) += change.pull * to_come;
       shift.head(i + 1) += change.pull * u.col(i).head(i + 1);
     }
     cblas_dgemv(CblasColMajor, CblasNoTrans, d_, b, 1.0, spread_.data(), d_, shift.data(), 1, 1.0,
