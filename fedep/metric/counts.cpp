@@ -1,0 +1,64 @@
+#include "fedep/metric/counts.h"
+
+#include <cmath>
+#include <cstddef>
+#include <numbers>
+
+#include "fedep/message/check.h"
+
+namespace fedep {
+
+void CountMetrics::add(std::span<const double> means, std::span<const double> spread,
+                       std::span<const float> counts) {
+  check_same_size("CountMetrics::add", "means", counts.size(), means.size());
+  if (!spread.empty()) check_same_size("CountMetrics::add", "spread", counts.size(), spread.size());
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const double y = double(counts[i]), mean = means[i], extra = spread.empty() ? 0 : spread[i];
+    const double square = (y - mean) * (y - mean);
+    ++count_;
+    squares_.add(square);
+    nll_.add(-log_count_probability(y, mean, extra));
+    deviance_.add(2 * ((y > 0 ? y * std::log(y / mean) : 0.0) - y + mean));
+    ratios_.add(square / (mean + extra));
+  }
+}
+
+void CountMetrics::merge(const CountMetrics& other) {
+  count_ += other.count_;
+  squares_.add(other.squares_);
+  nll_.add(other.nll_);
+  deviance_.add(other.deviance_);
+  ratios_.add(other.ratios_);
+}
+
+double CountMetrics::rmse() const { return std::sqrt(squares_.value() / double(count_)); }
+double CountMetrics::nll() const { return nll_.value() / double(count_); }
+double CountMetrics::deviance() const { return deviance_.value() / double(count_); }
+double CountMetrics::error_ratio() const { return std::sqrt(ratios_.value() / double(count_)); }
+
+double log_count_probability(double count, double mean, double spread) {
+  const double poisson = (count > 0 ? count * std::log(mean) : 0.0) - mean - std::lgamma(count + 1);
+  // So little spread changes less than the differences of large logarithms below would lose.
+  if (!(spread > 1e-9 * mean * mean)) return poisson;
+  const double shape = mean * mean / spread;
+  return std::lgamma(count + shape) - std::lgamma(shape) - std::lgamma(count + 1) -
+         shape * std::log1p(mean / shape) +
+         (count > 0 ? count * std::log(mean / (shape + mean)) : 0.0);
+}
+
+double poisson_entropy(double mean) {
+  if (!(mean > 0)) return mean == 0 ? 0 : NAN;
+  if (mean > 500) {  // the series in 1 / mean
+    return 0.5 * std::log(2 * std::numbers::pi * std::numbers::e * mean) - 1 / (12 * mean) -
+           1 / (24 * mean * mean);
+  }
+  double entropy = 0;
+  const double last = mean + 12 * std::sqrt(mean) + 30;
+  for (double count = 0; count <= last; ++count) {
+    const double log_p = count * std::log(mean) - mean - std::lgamma(count + 1);
+    entropy -= std::exp(log_p) * log_p;
+  }
+  return entropy;
+}
+
+}  // namespace fedep
