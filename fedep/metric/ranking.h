@@ -4,7 +4,7 @@
 //
 //   Ranking ranking;
 //   for (const Batch& batch : batches) ranking.add(probabilities, batch.labels);
-//   ranking.auc();
+//   ranking.auc(), ranking.auc_deviation()
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,13 @@ class Ranking {
 
   // NaN if a class is missing or a score is NaN.
   double auc() const;
+  // Its standard error, without assumptions about the scores (DeLong+88). NaN also with fewer than two
+  // of a class.
+  double auc_deviation() const;
 
  private:
+  bool has_nan() const;
+
   std::vector<std::pair<double, std::int32_t>> scored_;  // score, label
 };
 

@@ -125,5 +125,41 @@ TEST(Auc, RefusesLabelsOtherThanZeroAndOne) {
   EXPECT_THROW(auc({0.1}, {0, 1}), InputError);
 }
 
+// The variance of parts, written out pair by pair (DeLong+88).
+TEST(Auc, ItsDeviationIsThatOfItsParts) {
+  const std::vector<double> scores{0.1, 0.4, 0.35, 0.8, 0.4, 0.9, 0.2};
+  const std::vector<std::int32_t> labels{0, 0, 1, 1, 1, 0, 0};
+  const auto wins = [](double p, double n) { return p > n ? 1.0 : p == n ? 0.5 : 0.0; };
+  double variance = 0;
+  for (const std::int32_t own : {0, 1}) {
+    std::vector<double> parts;
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      if (labels[i] != own) continue;
+      double part = 0, others = 0;
+      for (std::size_t j = 0; j < scores.size(); ++j) {
+        if (labels[j] == own) continue;
+        part += own == 1 ? wins(scores[i], scores[j]) : wins(scores[j], scores[i]);
+        ++others;
+      }
+      parts.push_back(part / others);
+    }
+    double mean = 0, squares = 0;
+    for (const double part : parts) mean += part / double(parts.size());
+    for (const double part : parts) squares += (part - mean) * (part - mean);
+    variance += squares / double(parts.size() - 1) / double(parts.size());
+  }
+  Ranking ranking;
+  ranking.add(scores, labels);
+  EXPECT_NEAR(ranking.auc_deviation(), std::sqrt(variance), 1e-12);
+}
+
+TEST(Auc, WithFewerThanTwoOfAClassHasNoDeviation) {
+  Ranking ranking;
+  ranking.add(std::vector<double>{0.1, 0.2, 0.3}, std::vector<std::int32_t>{0, 0, 1});
+  EXPECT_TRUE(std::isnan(ranking.auc_deviation()));
+  ranking.add(std::vector<double>{NAN}, std::vector<std::int32_t>{1});
+  EXPECT_TRUE(std::isnan(ranking.auc_deviation()));
+}
+
 }  // namespace
 }  // namespace fedep
