@@ -46,17 +46,15 @@ double log_count_probability(double count, double mean, double spread) {
          (count > 0 ? count * std::log(mean / (shape + mean)) : 0.0);
 }
 
-double poisson_entropy(double mean) {
+double count_entropy(double mean, double spread) {
   if (!(mean > 0)) return mean == 0 ? 0 : NAN;
-  if (mean > 500) {  // the series in 1 / mean
-    return 0.5 * std::log(2 * std::numbers::pi * std::numbers::e * mean) - 1 / (12 * mean) -
-           1 / (24 * mean * mean);
-  }
-  double entropy = 0;
-  const double last = mean + 12 * std::sqrt(mean) + 30;
-  for (double count = 0; count <= last; ++count) {
-    const double log_p = count * std::log(mean) - mean - std::lgamma(count + 1);
-    entropy -= std::exp(log_p) * log_p;
+  const double variance = mean + spread;
+  if (!(variance <= 1e4)) return 0.5 * std::log(2 * std::numbers::pi * std::numbers::e * variance);
+  double entropy = 0, left = 1;
+  for (double count = 0; left > 1e-12 && count < 1e5; ++count) {
+    const double log_p = log_count_probability(count, mean, spread), p = std::exp(log_p);
+    if (p > 0) entropy -= p * log_p;
+    left -= p;
   }
   return entropy;
 }

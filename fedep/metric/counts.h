@@ -39,7 +39,7 @@ class CountMetrics {
 
 // log of the probability of a count whose Poisson mean has this mean and variance.
 double log_count_probability(double count, double mean, double spread);
-// Entropy of a Poisson count, in nats.
-double poisson_entropy(double mean);
+// Entropy of such a count, in nats.
+double count_entropy(double mean, double spread);
 
 }  // namespace fedep

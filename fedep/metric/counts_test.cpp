@@ -67,10 +67,13 @@ TEST(CountMetrics, MergedPartsAreTheWhole) {
 }
 
 TEST(CountMetrics, EntropyIsThatOfItsProbabilities) {
-  EXPECT_EQ(poisson_entropy(0), 0);
-  EXPECT_NEAR(poisson_entropy(1), 1.3048422422, 1e-9);  // of the series 1 + e^-1 Σ log(k!) / k!
-  EXPECT_NEAR(poisson_entropy(499.9), poisson_entropy(500.1), 1e-3);
-  EXPECT_GT(poisson_entropy(500.1), poisson_entropy(499.9));
+  EXPECT_EQ(count_entropy(0, 0), 0);
+  EXPECT_NEAR(count_entropy(1, 0), 1.3048422422, 1e-9);  // 1 + e^-1 Σ log(k!) / k!
+  // A Gamma of shape 1 makes a geometric count: entropy of p = 1 / (1 + mean).
+  const double p = 1.0 / 4;
+  EXPECT_NEAR(count_entropy(3, 9), -(std::log(p) + 3 * std::log(1 - p)), 1e-9);
+  EXPECT_NEAR(count_entropy(9.99e3, 0), count_entropy(1.001e4, 0), 2e-3);
+  EXPECT_GT(count_entropy(5, 2), count_entropy(5, 0));
 }
 
 TEST(CountMetrics, WhatDoesNotFitIsRefused) {
