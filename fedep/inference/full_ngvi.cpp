@@ -1,5 +1,6 @@
 #include "fedep/inference/full_ngvi.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -69,10 +70,28 @@ DenseGaussian<double> target(const DenseGaussian<double>& cavity, const GlmRows&
   return out;
 }
 
-double movement(const GlmTilted& from, const GlmTilted& to) {
-  const Eigen::ArrayXd before = from.covariance.diagonal(), after = to.covariance.diagonal();
-  const double mean = ((to.mean - from.mean).array().abs() / after.sqrt()).maxCoeff();
-  return std::max(mean, 0.5 * (after / before).log().abs().maxCoeff());
+// What a whole step from q to the target would gain, were the evidence a straight line: the square of the
+// step's length in q's own measure, Var_q[δη·θ - ½ θᵀ δΛ θ].
+double slope(const GlmTilted& q, const DenseGaussian<double>& end) {
+  const Eigen::MatrixXd turn = (end.lambda - q.q.lambda) * q.covariance;  // δΛ Σ
+  const Eigen::VectorXd pull = end.eta - q.q.eta - (end.lambda - q.q.lambda) * q.mean;
+  return pull.dot(q.covariance * pull) + 0.5 * turn.cwiseProduct(turn.transpose()).sum();
+}
+
+// The mode, with its curvature or as many times more precision as has the most evidence: averages of e^f
+// over a wide q may be beyond all numbers.
+GlmTilted start(const std::string& what, const DenseGaussian<double>& cavity, const GlmRows& rows) {
+  const GlmTilted mode = laplace_tilted(cavity, rows);
+  GlmTilted best = mode;
+  double most = evidence_bound(cavity, rows, best);
+  for (double factor = 4; factor < 1e12; factor *= 4) {
+    GlmTilted next = tilted_of(what, power(mode.q, factor));
+    const double evidence = evidence_bound(cavity, rows, next);
+    if (std::isfinite(most) && !(evidence > most)) break;
+    best = std::move(next);
+    most = evidence;
+  }
+  return best;
 }
 
 }  // namespace
@@ -85,24 +104,26 @@ double evidence_bound(const DenseGaussian<double>& cavity, const GlmRows& rows,
 GlmTilted ngvi_tilted(const DenseGaussian<double>& cavity, const GlmRows& rows) {
   const std::string what = fmt::format("ngvi of client {}", rows.client);
   check_tilted_arguments(what, cavity, rows);
-  GlmTilted q = laplace_tilted(cavity, rows);
+  GlmTilted q = start(what, cavity, rows);
   Averages now = averages(rows, q);
-  double evidence = bound(cavity, now, q);
-  for (int step = 1; step <= kMostSteps; ++step) {
+  double evidence = bound(cavity, now, q), length = 1;
+  for (int step = 0; step < kMostSteps; ++step) {
     const DenseGaussian<double> end = target(cavity, rows, now);
-    for (double length = 1;; length /= 2) {
+    const double gain = slope(q, end);
+    if (gain <= kTolerance * kTolerance) {
+      q.sweeps = step;
+      return q;
+    }
+    // Near the end evidence differs by less than it is rounded to; what was short enough stays so.
+    const bool near = gain < 1e-9 * (1 + std::abs(evidence));
+    for (length = near ? length : std::min(1.0, 2 * length); length > 1e-9; length /= 2) {
       GlmTilted next = tilted_of(what, product(power(q.q, 1 - length), power(end, length)));
       Averages there = averages(rows, next);
-      const double gained = bound(cavity, there, next) - evidence;
-      const double moved = movement(q, next);
-      // Near the end, evidence differs by less than it is rounded to.
-      const bool taken = gained >= -1e-10 * (1 + std::abs(evidence));
-      if (!taken && length > 1e-6) continue;
+      const double reached = bound(cavity, there, next);
+      if (!near && !(reached - evidence >= 0.1 * length * gain)) continue;
       q = std::move(next);
       now = std::move(there);
-      evidence += gained;
-      q.sweeps = step;
-      if (moved <= kTolerance * length) return q;
+      evidence = reached;
       break;
     }
   }

@@ -13,7 +13,7 @@
 
 namespace fedep {
 
-// Steps until no coefficient moves by 1e-6 deviations. Throws RunError naming the client after 500 steps,
+// Steps until a whole one would be shorter than 1e-6 deviations of q. Throws RunError naming the client after 500 steps,
 // InputError where cavity times likelihood is no distribution.
 GlmTilted ngvi_tilted(const DenseGaussian<double>& cavity, const GlmRows& rows);
 

@@ -64,6 +64,21 @@ TEST(FullNgvi, ExtremeRowsEndWithAProperAnswer) {
   }
 }
 
+// Whole steps go back and forth here, and averages of e^f over the mode's curvature are beyond all numbers.
+TEST(FullNgvi, StepsAreHalvedUntilEvidenceGrows) {
+  for (const GlmOutcome outcome : {GlmOutcome::yes_no, GlmOutcome::count}) {
+    GlmRows rows = random_rows({.outcome = outcome, .rows = 23, .columns = 15, .weights = 0.2});
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      for (std::size_t j = 0; j < 5; ++j) rows.x[15 * i + j] *= 10;
+    }
+    const DenseGaussian<double> cavity = normal_prior(15, 0.06);
+    const GlmTilted came = ngvi_tilted(cavity, rows);
+    EXPECT_LT(came.sweeps, 300) << int(outcome);
+    EXPECT_GT(evidence_bound(cavity, rows, came),
+              evidence_bound(cavity, rows, quadrature_tilted(cavity, rows)));
+  }
+}
+
 TEST(FullNgvi, WithoutRowsTheCavityIsLeft) {
   const DenseGaussian<double> cavity = normal_prior(2, 3, 0.5);
   const GlmTilted came = ngvi_tilted(cavity, GlmRows{.client = "ward", .columns = 2});
