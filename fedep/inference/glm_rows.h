@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "fedep/message/log_gamma.h"
+
 namespace fedep {
 
 enum class GlmOutcome {
@@ -70,7 +72,7 @@ inline RowLikelihood GlmRows::likelihood(std::size_t i) const {
     one.precision = 1 / (noise * noise);
     one.constant = -std::log(noise) - 0.5 * std::log(2 * std::numbers::pi);
   } else if (outcome == GlmOutcome::count) {
-    one.constant = -std::lgamma(y[i] + 1);
+    one.constant = -log_factorial(y[i]);
   }
   return one;
 }

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "fedep/message/check.h"
+#include "fedep/message/log_gamma.h"
 
 namespace fedep {
 
@@ -37,11 +38,11 @@ double CountMetrics::deviance() const { return deviance_.value() / double(count_
 double CountMetrics::error_ratio() const { return std::sqrt(ratios_.value() / double(count_)); }
 
 double log_count_probability(double count, double mean, double spread) {
-  const double poisson = (count > 0 ? count * std::log(mean) : 0.0) - mean - std::lgamma(count + 1);
+  const double poisson = (count > 0 ? count * std::log(mean) : 0.0) - mean - log_factorial(count);
   // So little spread changes less than the differences of large logarithms below would lose.
   if (!(spread > 1e-9 * mean * mean)) return poisson;
   const double shape = mean * mean / spread;
-  return std::lgamma(count + shape) - std::lgamma(shape) - std::lgamma(count + 1) -
+  return log_gamma(count + shape) - log_gamma(shape) - log_factorial(count) -
          shape * std::log1p(mean / shape) +
          (count > 0 ? count * std::log(mean / (shape + mean)) : 0.0);
 }
