@@ -128,16 +128,15 @@ double least_effective(const Eigen::MatrixXd& draws, Eigen::Index count) {
 HmcTilted corrected_moments(const std::string& what, const Eigen::MatrixXd& draws,
                             Eigen::Index count, double effective) {
   const double n = double(count), d = double(draws.rows());
-  const Eigen::VectorXd mean = draws.leftCols(count).rowwise().mean();
+  Eigen::VectorXd mean = draws.leftCols(count).rowwise().mean();
   const Eigen::MatrixXd gaps = draws.leftCols(count).colwise() - mean;
   Eigen::MatrixXd factor = Eigen::MatrixXd::Zero(draws.rows(), draws.rows());
   add_gram({gaps.data(), std::size_t(gaps.size())},
            std::vector<double>(std::size_t(count), 1 / (n - 1)), factor);
   if (!factorise(factor)) fail(what, "the covariance of draws", "positive definite", "not");
-  DenseGaussian<double> q{{}, (effective - d - 2) / (effective - 1) * inverse(factor)};
-  q.eta = q.lambda * mean;
-  HmcTilted out{tilted_of(what, std::move(q))};
-  out.mean = mean;
+  const Eigen::MatrixXd lambda = (effective - d - 2) / (effective - 1) * inverse(factor);
+  HmcTilted out{tilted_of(what, {lambda * mean, lambda})};
+  out.mean.swap(mean);
   out.effective = effective;
   out.sweeps = int(count);
   return out;
