@@ -67,10 +67,14 @@ class Database {
   [[noreturn]] void refuse() const {
     refuse(connection_ ? sqlite3_errmsg(connection_.get()) : "out of memory");
   }
+  // SQLite's words may hold names from the file, and those may hold anything.
   [[noreturn]] void refuse(std::string_view why) const {
+    std::string said(steps_left_ == 0 ? "reading it takes for ever" : why);
+    std::ranges::replace_if(
+        said, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
     throw InputError(fmt::format(
         "{}: {} must be an SQLite file with tables examples and client_metadata, but: {}", kName,
-        path_.string(), steps_left_ == 0 ? "reading it takes for ever" : why));
+        path_.string(), said));
   }
 
   sqlite3* get() const { return connection_.get(); }

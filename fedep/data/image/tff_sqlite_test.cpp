@@ -91,6 +91,14 @@ TEST(TffSqlite, AViewIsRefusedForItMayNeverEnd) {
   EXPECT_NE(why.find("examples is no plain table"), std::string::npos) << why;
 }
 
+TEST(TffSqlite, ARefusalIsOneLineWhateverTablesAreCalled) {
+  const std::string why = refusal_of_schema(
+      "CREATE TABLE client_metadata(client_id TEXT);"
+      "PRAGMA writable_schema = ON;"
+      "UPDATE sqlite_master SET name = 'clie' || char(10) || 't', sql = 'CREATE TABLE ?'");
+  EXPECT_NE(why.find("clie?t"), std::string::npos) << why;
+}
+
 TEST(TffSqlite, AColumnThatIsComputedMayNotGrowBeyondReason) {
   const std::string why = refusal_of_schema(
       "CREATE TABLE client_metadata(client_id TEXT, split_name TEXT, num_examples INTEGER);"
