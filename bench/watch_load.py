@@ -148,6 +148,7 @@ def measure(options, folder):
             load.on = (number % 4) in (1, 2)  # without, with, with, without
             time.sleep(1.5)
             turns[load.on].append(turn(run.pid, out / "log.jsonl", state, options.seconds))
+        faults = list(load.faults)  # those who ask once the run is killed get no answer, and should not
     finally:
         run.kill()
         run.wait()
@@ -168,7 +169,7 @@ def measure(options, folder):
         "answer_s_median": statistics.median(times) if times else None,
         "answer_s_99": times[int(0.99 * (len(times) - 1))] if times else None,
         "answer_s_slowest": times[-1] if times else None,
-        "faults": load.faults[:3] + [f"{len(load.faults)} in all"] if load.faults else [],
+        "faults": faults[:3] + [f"{len(faults)} in all"] if faults else [],
         "stalled_closed": load.reopened,
     }
 
