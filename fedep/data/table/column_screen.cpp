@@ -117,14 +117,17 @@ class Crowd {
  public:
   Crowd(std::span<const ColumnSummary> clients, const std::vector<bool>& in)
       : clients_(clients), in_(in) {
-    std::vector<Weighted> points;
-    for (std::size_t c = 0; c < clients.size(); ++c) {
-      if (!in[c] || clients[c].count == 0) continue;
-      rows_ += clients[c].count;
+    each([&](const ColumnSummary& client, std::size_t) {
+      rows_ += client.count;
       members_ += 1;
-      const auto values = clients[c].spread_out();
+    });
+    choose_heard();
+    std::vector<Weighted> points;
+    for (const Heard& heard : heard_) {
+      const ColumnSummary& client = clients[heard.client];
+      const auto values = client.spread_out();
       for (std::size_t i = 0; i < values.size(); ++i) {
-        points.push_back({values[i], kMasses[i] * clients[c].count, c});
+        points.push_back({values[i], kMasses[i] * client.count * heard.times, heard.client});
       }
     }
     points_ = ascending(std::move(points));
@@ -166,13 +169,36 @@ class Crowd {
   template <class Number>
   double typical(Number&& number) const {
     std::vector<Weighted> points;
-    each([&](const ColumnSummary& client, std::size_t c) {
-      points.push_back({number(client), client.count, c});
-    });
+    for (const Heard& heard : heard_) {
+      if (heard.client == left_out_) continue;
+      const ColumnSummary& client = clients_[heard.client];
+      points.push_back({number(client), client.count * heard.times, heard.client});
+    }
     return weighted_quantile(ascending(std::move(points)), 0.5);
   }
 
  private:
+  // A client whose quantiles are heard, and for how many it speaks.
+  struct Heard {
+    std::size_t client;
+    double times;
+  };
+
+  // Everybody up to kMostHeard; of more, those with a fair part of the rows, and of the small ones
+  // every so many for those between: medians over thousands are known well enough.
+  void choose_heard() {
+    constexpr double kMostHeard = 4000;
+    const std::size_t stride = std::size_t(std::max(1.0, members_ / kMostHeard));
+    std::size_t small = 0;
+    each([&](const ColumnSummary& client, std::size_t c) {
+      if (stride == 1 || client.count * kMostHeard > 4 * rows_) {
+        heard_.push_back({c, 1.0});
+      } else if (small++ % stride == 0) {
+        heard_.push_back({c, double(stride)});
+      }
+    });
+  }
+
   // Where clients differ more than their rows do, rows of one client say the same thing.
   double independent_rows() const {
     if (members_ < 2) return rows_;
@@ -188,7 +214,8 @@ class Crowd {
 
   std::span<const ColumnSummary> clients_;
   std::vector<bool> in_;
-  std::vector<Weighted> points_;
+  std::vector<Heard> heard_;
+  std::vector<Weighted> points_;  // of those heard
   double rows_ = 0, members_ = 0;
   std::size_t left_out_ = std::size_t(-1);
 };

@@ -234,6 +234,21 @@ TEST(ColumnScreen, DoesNotDependOnTheColumnsUnit) {
 }
 
 // A hundred thousand clients, each with a few rows.
+TEST(ColumnScreen, OfThousandsOfClientsIsThatOfAFew) {
+  Columns many = drawn(1, 12'001, 6, age);
+  const ColumnScreen all = screened(many), few = screened(drawn(2, 3'000, 6, age));
+  EXPECT_NEAR(all.low, few.low, 8);
+  EXPECT_NEAR(all.high, few.high, 8);
+  Stream stream({.seed = 4, .purpose = Purpose::test});
+  for (int i = 0; i < 60'000; ++i) many[7'001].push_back(age(stream));  // nearly half of all rows
+  EXPECT_TRUE(is_clean(many));
+  for (const std::size_t client : {0u, 1u, 2u, 12'000u}) {  // heard or not
+    Columns bad = many;
+    bad[client][3] = 1e6;
+    EXPECT_LT(screened(bad).high, 1e5) << client;
+  }
+}
+
 TEST(ColumnScreen, TakesNoLongerThanItsClients) {
   std::vector<ColumnSummary> sent;
   Stream stream({.seed = 4, .purpose = Purpose::test});
