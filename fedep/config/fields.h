@@ -109,6 +109,7 @@ void list_fields(Fields& f, InferenceSettings& s) {
   f("clip_std", s.clip_std, not_negative());
   f("rescale", s.rescale);
   f("average_within_epoch", s.average_within_epoch);
+  f("unbiased", s.unbiased);
   f("langevin", s.langevin);
   f("rho", s.rho, not_negative());
   f("mixin_epochs", s.mixin_epochs, at_least(0));

@@ -134,6 +134,7 @@ struct InferenceSettings {
   bool rescale = false;        // sample moments to the norm that scaled identity would have
   bool average_within_epoch = false;  // a sample is the epoch's average, not its last iterate
   bool langevin = false;              // noise that makes iterates posterior samples
+  bool unbiased = false;       // sample moments' precision times (n - 3)/(n - 1), n samples
   double rho = 0.1;                   // FedPA's shrinkage
   int mixin_epochs = 1;               // FedPA: epochs before the first sample
   LabelSampler label_sampler = LabelSampler::model;

@@ -186,8 +186,8 @@ TEST(WriteRecipe, HasEveryKeyItEverHad) {
   EXPECT_EQ(names_of<CooldownSettings>(), (Names{"after", "rounds", "to"}));
   EXPECT_EQ(names_of<InferenceSettings>(),
             (Names{"name", "alpha", "scale", "initial_scale", "shrinkage", "epochs", "samples",
-                   "decay", "clip_std", "rescale", "average_within_epoch", "langevin", "rho",
-                   "mixin_epochs", "label_sampler"}));
+                   "decay", "clip_std", "rescale", "unbiased", "average_within_epoch", "langevin",
+                   "rho", "mixin_epochs", "label_sampler"}));
   EXPECT_EQ(names_of<EvaluateSettings>(),
             (Names{"every", "samples", "marginal_every", "examples", "calibrated_every"}));
   EXPECT_EQ(names_of<CheckpointSettings>(), (Names{"every", "keep", "sites", "factors"}));

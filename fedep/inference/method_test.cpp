@@ -93,6 +93,17 @@ TEST(SampleMoments, ShrinkVariancesTowardsOne) {
   expect_lambda(tilted_of(script, settings), 1 / (0.25 + 0.075), 1 / (0.25 + 0.3));
 }
 
+// 1 / variance of n normal samples is on average (n - 1)/(n - 3) too large.
+TEST(SampleMoments, UnbiasedAreCorrectedForTheirNumber) {
+  Script script;
+  InferenceSettings settings = named("sample_moments");
+  settings.unbiased = true;
+  expect_lambda(tilted_of(script, settings), 10 * 1.0 / 3, 2.5 * 1.0 / 3);  // of 4 samples
+  EXPECT_THROW(check_sample_moments(settings, 3), InputError);
+  settings.langevin = true;
+  EXPECT_NO_THROW(check_sample_moments(settings, 4));
+}
+
 TEST(SampleMoments, ClipTheirPrecision) {
   Script script;
   InferenceSettings settings = named("sample_moments");
