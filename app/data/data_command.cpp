@@ -37,6 +37,8 @@ std::string_view target_text(TargetKind target) {
       return "tags";
     case TargetKind::binary:
       return "yes or no";
+    case TargetKind::count:
+      return "counts";
     case TargetKind::real:
       break;
   }

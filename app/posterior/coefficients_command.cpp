@@ -67,6 +67,12 @@ void print_coefficients(const std::string& path, const std::string& data, bool j
   print_text("{}", json ? coefficients_json(table) : coefficients_text(table));
 }
 
+// What a coefficient changes.
+std::string_view unit_of(TargetKind target) {
+  if (target == TargetKind::binary) return "log-odds";
+  return target == TargetKind::count ? "log of the mean count" : "outcome";
+}
+
 }  // namespace
 
 double Coefficient::low() const { return mean - kNormal975 * deviation.value(); }
@@ -111,10 +117,8 @@ std::string coefficients_text(const CoefficientTable& table) {
   for (const Coefficient& row : table.rows) width = std::max(width, row.name.size());
   const bool posterior = !table.rows.empty() && table.rows[0].deviation;
   std::string out =
-      fmt::format("{}, {} after {} rounds\n{} for one {} of the column\n\n", table.data,
-                  table.algorithm, table.round,
-                  table.likelihood.target == TargetKind::binary ? "Change of the log-odds"
-                                                                : "Change of the outcome",
+      fmt::format("{}, {} after {} rounds\nChange of the {} for one {} of the column\n\n",
+                  table.data, table.algorithm, table.round, unit_of(table.likelihood.target),
                   table.scaled ? "standard deviation" : "unit");
   out += fmt::format("{:<{}}  {:>8}", "coefficient", width, posterior ? "mean" : "estimate");
   if (posterior) out += fmt::format("  {:>8}  {:>20}", "sd", "95 % interval");
@@ -158,15 +162,13 @@ std::string coefficients_json(const CoefficientTable& table) {
     }
     rows.push_back(std::move(one));
   }
-  Json json{
-      {"data", table.data},
-      {"algorithm", table.algorithm},
-      {"round", table.round},
-      {"unit", fmt::format("{} per {}",
-                           table.likelihood.target == TargetKind::binary ? "log-odds" : "outcome",
-                           table.scaled ? "standard deviation" : "unit")},
-      {"notes", table.notes},
-      {"coefficients", std::move(rows)}};
+  Json json{{"data", table.data},
+            {"algorithm", table.algorithm},
+            {"round", table.round},
+            {"unit", fmt::format("{} per {}", unit_of(table.likelihood.target),
+                                 table.scaled ? "standard deviation" : "unit")},
+            {"notes", table.notes},
+            {"coefficients", std::move(rows)}};
   if (table.likelihood.target == TargetKind::real) json["noise"] = table.likelihood.noise;
   return json.dump() + "\n";
 }

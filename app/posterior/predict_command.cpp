@@ -19,6 +19,7 @@
 #include "app/posterior/saved_posterior.h"
 #include "app/run/run_recipe.h"
 #include "app/whole_number.h"
+#include "fedep/data/append_batch.h"
 #include "fedep/data/registry.h"
 #include "fedep/data/table/table_features.h"
 #include "fedep/message/error.h"
@@ -47,10 +48,7 @@ struct Inputs {
 std::vector<Batch> in_chunks(const Batch& all, std::size_t width) {
   std::vector<Batch> out;
   for (std::size_t begin = 0; begin < all.size; begin += kChunk) {
-    Batch& part = out.emplace_back();
-    part.size = std::min(kChunk, all.size - begin);
-    const auto first = all.dense.begin() + long(begin * width);
-    part.dense.assign(first, first + long(part.size * width));
+    out.push_back(rows_of(all, begin, std::min(all.size, begin + kChunk), width));
   }
   return out;
 }
@@ -131,6 +129,11 @@ void score_outliers(const Inputs& in, Model& model, const HostVector<float>& the
   for (const Batch& batch : in.batches) append_energies(model, theta, batch, out.outlier_score);
 }
 
+// Numbers and counts are predicted by mean and deviation, all others by probabilities.
+bool has_deviation(TargetKind target) {
+  return target == TargetKind::real || target == TargetKind::count;
+}
+
 // One batch's predictions at the end of the rows.
 void append(const Predictions& predictions, const Model& model, bool posterior,
             PredictedRows& rows) {
@@ -138,7 +141,7 @@ void append(const Predictions& predictions, const Model& model, bool posterior,
   for (std::size_t i = 0; i < predictions.entropy.size(); ++i) {
     const auto mean = std::span(predictions.mean).subspan(i * outputs, outputs);
     const double spread = predictions.spread.empty() ? 0.0 : predictions.spread[i];
-    const double variance = model.likelihood().variance() + spread;
+    const double variance = model.likelihood().variance_at(mean[0]) + spread;
     const double entropy = predictive_entropy(rows.target, mean, variance);
     rows.entropy.push_back(entropy);
     if (posterior) {
@@ -150,12 +153,12 @@ void append(const Predictions& predictions, const Model& model, bool posterior,
     }
     if (rows.target == TargetKind::binary) rows.values.push_back(1 - mean[0]);
     rows.values.insert(rows.values.end(), mean.begin(), mean.end());
-    if (rows.target == TargetKind::real) rows.values.push_back(std::sqrt(variance));
+    if (has_deviation(rows.target)) rows.values.push_back(std::sqrt(variance));
   }
 }
 
 std::vector<std::string> names_of(const DatasetInfo& info) {
-  if (info.target == TargetKind::real) return {"mean", "deviation"};
+  if (has_deviation(info.target)) return {"mean", "deviation"};
   if (info.target == TargetKind::binary) return {"no", "yes"};
   std::vector<std::string> names = info.output_names;
   for (std::size_t c = names.size(); c < info.outputs; ++c) names.push_back(std::to_string(c));
@@ -297,7 +300,7 @@ PredictedRows predict_file(const fs::path& run_or_checkpoint, const fs::path& fi
 }
 
 std::string predictions_csv(const PredictedRows& rows) {
-  const bool real = rows.target == TargetKind::real;
+  const bool real = has_deviation(rows.target);
   std::string out = "row";
   for (const std::string& name : rows.outputs) out += "," + quoted(real ? name : "p_" + name);
   out += real ? "" : ",prediction";
@@ -316,7 +319,7 @@ std::string predictions_csv(const PredictedRows& rows) {
 }
 
 std::string predictions_jsonl(const PredictedRows& rows) {
-  const bool real = rows.target == TargetKind::real;
+  const bool real = has_deviation(rows.target);
   const std::size_t width = rows.outputs.size();
   std::string out;
   for (std::size_t i = 0; i < rows.size(); ++i) {

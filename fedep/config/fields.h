@@ -57,6 +57,7 @@ void list_fields(Fields& f, DataSettings& s) {
   f("categories", s.categories);
   f("missing", s.missing);
   f("test_column", s.test_column);
+  f("exposure_column", s.exposure_column);
   f("scale", s.scale);
 }
 
@@ -108,8 +109,8 @@ void list_fields(Fields& f, InferenceSettings& s) {
   f("decay", s.decay, fraction_below_one());
   f("clip_std", s.clip_std, not_negative());
   f("rescale", s.rescale);
-  f("average_within_epoch", s.average_within_epoch);
   f("unbiased", s.unbiased);
+  f("average_within_epoch", s.average_within_epoch);
   f("langevin", s.langevin);
   f("rho", s.rho, not_negative());
   f("mixin_epochs", s.mixin_epochs, at_least(0));

@@ -24,6 +24,7 @@ enum class LabelKind {
   yes_no,   // one probability
   classes,  // one of the values that there are
   number,
+  count,  // 0, 1, 2, …
 };
 
 // How the columns of a table that clients share come to one scale.
@@ -61,6 +62,7 @@ struct DataSettings {
   std::vector<std::string> categories = {};  // those of them whose values are names, not numbers
   std::vector<std::string> missing = {};  // values that stand for a missing one; none: empty, ?, NA
   std::string test_column = {};           // train or test; none: test_fraction is drawn
+  std::string exposure_column = {};       // count: what its mean is multiplied by; none: nothing
   ColumnScaling scale = ColumnScaling::pooled;
 
   bool operator==(const DataSettings&) const = default;
@@ -132,9 +134,9 @@ struct InferenceSettings {
   double decay = 0.99;         // NGVI: of the running mean of squared gradients
   double clip_std = 0.0;       // coordinates to mean ± this many standard deviations; 0: off
   bool rescale = false;        // sample moments to the norm that scaled identity would have
+  bool unbiased = false;       // sample moments' precision times (n - 3)/(n - 1), n samples
   bool average_within_epoch = false;  // a sample is the epoch's average, not its last iterate
   bool langevin = false;              // noise that makes iterates posterior samples
-  bool unbiased = false;       // sample moments' precision times (n - 3)/(n - 1), n samples
   double rho = 0.1;                   // FedPA's shrinkage
   int mixin_epochs = 1;               // FedPA: epochs before the first sample
   LabelSampler label_sampler = LabelSampler::model;

@@ -91,7 +91,7 @@ struct Word {
 
 inline constexpr auto words_of(LabelKind) {
   return std::array{Word{"yes_no", LabelKind::yes_no}, Word{"classes", LabelKind::classes},
-                    Word{"number", LabelKind::number}};
+                    Word{"number", LabelKind::number}, Word{"count", LabelKind::count}};
 }
 // `pooled` and `none` have no words: they are true and false.
 inline constexpr auto words_of(ColumnScaling) {

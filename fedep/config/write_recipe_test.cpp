@@ -163,6 +163,7 @@ TEST(WriteRecipe, HasEveryKeyItEverHad) {
                                              "categories",
                                              "missing",
                                              "test_column",
+                                             "exposure_column",
                                              "scale"}));
   EXPECT_EQ(names_of<ModelSettings>(), (Names{"name", "norm", "initial_scale", "noise", "path"}));
   EXPECT_EQ(names_of<ClientSettings>(), (Names{"epochs", "batch", "remainder", "weight_decay",

@@ -40,6 +40,7 @@ Batch rows_of(const Batch& batch, std::size_t begin, std::size_t end, std::size_
   cut(batch.dense, begin * features, end * features, out.dense);
   cut(batch.labels, begin, end, out.labels);
   cut(batch.reals, begin, end, out.reals);
+  cut(batch.log_exposure, begin, end, out.log_exposure);
   cut_rows(batch.sparse, begin, end, out.sparse);
   cut_rows(batch.tags, begin, end, out.tags);
   return out;
@@ -50,6 +51,7 @@ void append(const Batch& from, Batch& to) {
   append_all(from.dense, to.dense);
   append_all(from.labels, to.labels);
   append_all(from.reals, to.reals);
+  append_all(from.log_exposure, to.log_exposure);
   append_rows(from.sparse, to.sparse);
   append_rows(from.tags, to.tags);
 }

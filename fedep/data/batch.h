@@ -14,6 +14,7 @@ enum class TargetKind {
   binary,  // 0 or 1: one logit, logistic loss
   tags,    // any subset of several tags: one logistic loss per tag, averaged over tags
   real,    // a number with Gaussian noise: squared error over twice the noise's variance
+  count,   // 0, 1, 2, …: Poisson, whose mean is e^output times an exposure
 };
 
 // Rows of different lengths, one after another: row i is [offsets[i], offsets[i+1]).
@@ -32,7 +33,8 @@ struct Batch {
   SparseRows sparse;                 // instead of dense, if the data set is sparse
   std::vector<std::int32_t> labels;  // label and binary: [size]
   SparseRows tags;                   // tags: columns are the tags that apply
-  std::vector<float> reals;          // real: [size]
+  std::vector<float> reals;          // real and count: [size]
+  std::vector<float> log_exposure;   // count: [size], added to outputs; empty: exposures of 1
 
   bool operator==(const Batch&) const = default;
 };

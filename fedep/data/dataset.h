@@ -28,7 +28,8 @@ struct DatasetInfo {
   std::vector<std::int64_t> features;  // shape of one example: {24, 24, 3}, or {10000}
   bool sparse = false;                 // features come as Batch::sparse
   TargetKind target = TargetKind::label;
-  std::size_t outputs = 0;                 // classes or tags; 1 for binary and real
+  std::size_t outputs = 0;                 // classes or tags; else 1
+  bool has_exposure = false;               // of counts: Batch::log_exposure is there
   std::size_t skipped_records = 0;         // bad records left out while reading
   std::string first_skipped = {};          // of tables: the first one's line, and why
   std::vector<std::string> feature_names;  // of tables, else empty

@@ -38,6 +38,7 @@ class Hash {
     add(std::span(batch.labels));
     add(batch.tags);
     add(std::span(batch.reals));
+    if (!batch.log_exposure.empty()) add(std::span(batch.log_exposure));
   }
   template <class T>
   void add(std::span<T> values) {

@@ -41,6 +41,9 @@ class BatchRows final : public RowSource {
     if (rows_.tags.rows() > 0) check_same_size("batch_rows", "tags", n, rows_.tags.rows());
     if (!rows_.labels.empty()) check_same_size("batch_rows", "labels", n, rows_.labels.size());
     if (!rows_.reals.empty()) check_same_size("batch_rows", "reals", n, rows_.reals.size());
+    if (!rows_.log_exposure.empty()) {
+      check_same_size("batch_rows", "log_exposure", n, rows_.log_exposure.size());
+    }
   }
 
   std::size_t rows() const override { return rows_.size; }
@@ -50,6 +53,7 @@ class BatchRows final : public RowSource {
     out.dense.resize(rows.size() * width_);
     out.labels.clear();
     out.reals.clear();
+    out.log_exposure.clear();
     clear(out.sparse);
     clear(out.tags);
     float* next = out.dense.data();
@@ -57,6 +61,7 @@ class BatchRows final : public RowSource {
       next = std::copy_n(rows_.dense.begin() + row * width_, width_, next);
       if (!rows_.labels.empty()) out.labels.push_back(rows_.labels[row]);
       if (!rows_.reals.empty()) out.reals.push_back(rows_.reals[row]);
+      if (!rows_.log_exposure.empty()) out.log_exposure.push_back(rows_.log_exposure[row]);
       if (rows_.sparse.rows() > 0) append_row(rows_.sparse, row, out.sparse);
       if (rows_.tags.rows() > 0) append_row(rows_.tags, row, out.tags);
     }

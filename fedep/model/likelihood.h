@@ -14,6 +14,8 @@ struct Likelihood {
   Likelihood(TargetKind kind, double deviation = 1.0) : target(kind), noise(deviation) {}
 
   double variance() const { return noise * noise; }
+  // Of an outcome around this prediction; a Poisson count's is its mean.
+  double variance_at(double mean) const { return target == TargetKind::count ? mean : variance(); }
   bool operator==(const Likelihood&) const = default;
 };
 

@@ -34,6 +34,10 @@ class Linear final : public Model {
     for (std::size_t i = 0; i < batch.size; ++i) {
       std::copy_n(theta.data() + weights_, shape_.outputs, out.data() + i * shape_.outputs);
     }
+    if (shape_.exposure || !batch.log_exposure.empty()) {  // of counts, which have one output
+      check_same_size("linear", "log_exposure", out.size(), batch.log_exposure.size());
+      for (std::size_t i = 0; i < batch.size; ++i) out[i] += batch.log_exposure[i];
+    }
     multiply(examples(batch), matrix(theta.data(), shape_.features, shape_.outputs), out.data(),
              shape_.outputs, 1.0f);
   }
@@ -86,7 +90,8 @@ std::unique_ptr<Model> linear_model(const ModelSettings& settings, const Dataset
                           .outputs = data.outputs,
                           .target = data.target,
                           .noise = settings.noise,
-                          .initial_scale = settings.initial_scale};
+                          .initial_scale = settings.initial_scale,
+                          .exposure = data.has_exposure};
   if (data.sparse) return make_sparse_linear(shape);
   return make_linear(shape);
 }

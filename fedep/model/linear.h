@@ -1,4 +1,4 @@
-// Linear models: logits = x W + b, with "weight" [features, outputs] before "bias" [outputs].
+// Linear models: logits = x W + b (of counts also the log of the exposure), with "weight" [features, outputs] before "bias" [outputs].
 //
 //   const auto model = make_linear({.features = 1728, .outputs = 100, .target = TargetKind::label});
 //   const auto sparse = make_sparse_linear({.features = 10000, .outputs = 500, .target = TargetKind::tags});
@@ -25,6 +25,7 @@ struct LinearShape {
   TargetKind target = TargetKind::label;
   double noise = 1.0;          // of real targets
   double initial_scale = 0.0;  // of the weights; the bias starts at zero
+  bool exposure = false;       // of counts: batches must have Batch::log_exposure
 };
 
 // On Batch::dense.

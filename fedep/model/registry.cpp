@@ -73,7 +73,12 @@ std::unique_ptr<Model> make_model(const ModelSettings& settings, const DatasetIn
         fmt::format("make_model: data {} must have features and outputs, but has {} and {}",
                     shown(data.name), shape_text(data), data.outputs));
   }
-  return find_model(settings.name).make(settings, data);
+  const ModelRow& row = find_model(settings.name);
+  if (data.has_exposure && !row.is_linear) {
+    throw InputError(fmt::format("model {}: exposures (data.exposure_column) need the model linear",
+                                 settings.name));
+  }
+  return row.make(settings, data);
 }
 
 }  // namespace fedep

@@ -84,7 +84,7 @@ ScoreStyle score_style(std::string_view name) {
     std::string_view name, title;
     bool percent, larger_is_better;
   };
-  constexpr std::array<Row, 13> kRows{{
+  constexpr std::array<Row, 14> kRows{{
       {"accuracy", "Accuracy", true, true},
       {"nll", "Negative log-likelihood", false, false},
       {"ece", "Calibration error (ECE)", true, false},
@@ -96,6 +96,7 @@ ScoreStyle score_style(std::string_view name) {
       {"macro_f1", "Macro-F1", true, true},
       {"recall_at_5", "Recall at 5", true, true},
       {"rmse", "Root mean squared error", false, false},
+      {"deviance", "Poisson deviance", false, false},
       {"distance", "Distance to the exact mean", false, false},
       {"train_loss", "Training loss", false, false},
   }};

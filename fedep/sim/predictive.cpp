@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "fedep/message/check.h"
+#include "fedep/metric/counts.h"
 #include "fedep/metric/probability.h"
 #include "fedep/random/stream.h"
 #include "fedep/sim/scores.h"
@@ -28,7 +29,7 @@ std::vector<double> entropies_of(const Model& model, std::span<const double> pre
   std::vector<double> out;
   for (std::size_t begin = 0; begin < predictions.size(); begin += model.outputs()) {
     out.push_back(predictive_entropy(likelihood.target, predictions.subspan(begin, model.outputs()),
-                                     likelihood.variance()));
+                                     likelihood.variance_at(predictions[begin])));
   }
   return out;
 }
@@ -40,7 +41,7 @@ class Average {
 
   void add(const Model& model, std::vector<double> predictions) {
     const std::size_t outputs = model.outputs(), examples = predictions.size() / outputs;
-    const bool spreads = model.target() == TargetKind::real;
+    const bool spreads = model.target() == TargetKind::real || model.target() == TargetKind::count;
     if (mean_.draws() == 0) {
       mean_ = ProbabilityMean(predictions.size());
       squares_ = ProbabilityMean(spreads ? predictions.size() : 0);
@@ -120,6 +121,8 @@ double predictive_entropy(TargetKind target, std::span<const double> mean, doubl
     case TargetKind::tags:
       for (const double p : mean) entropy += binary_entropy(p);
       return entropy;
+    case TargetKind::count:
+      return count_entropy(mean[0], std::max(0.0, variance - mean[0]));
     case TargetKind::real:
       break;
   }

@@ -31,8 +31,8 @@ struct DrawSettings {
 };
 
 struct Predictions {
-  std::vector<double> mean = {};  // [examples, outputs]: probabilities, or real outputs
-  // Of real outputs: their variance over draws, unbiased; empty for one draw and for probabilities.
+  std::vector<double> mean = {};  // [examples, outputs]: probabilities, numbers, or means of counts
+  // Of numbers and of counts' means: their variance over draws, unbiased; empty for one draw and for probabilities.
   std::vector<double> spread = {};
   // [examples]: mean over draws of a draw's entropy, in nats. Empty where nobody asked for it.
   std::vector<double> entropy = {};
@@ -44,8 +44,8 @@ struct Predictions {
 // bias, the one before. Throws InputError if the last tensor has no extent of so many outputs.
 Range last_layer(const Layout& layout, std::size_t outputs);
 
-// Entropy of one example's prediction in nats: of its class, of all its tags together, or of a
-// normal with this variance.
+// Entropy of one example's prediction in nats: of its class, of all its tags together, of a normal
+// or of a count with this variance.
 double predictive_entropy(TargetKind target, std::span<const double> mean, double variance = 1);
 
 using BatchAt = std::function<const Batch&(std::size_t batch)>;

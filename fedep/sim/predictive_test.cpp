@@ -128,6 +128,26 @@ TEST(Predictive, OfALinearModelHasTheSpreadOfItsWeightsAndTheEntropyOfItsNoise) 
   }
 }
 
+// e^z of a normal logit is log-normal.
+TEST(Predictive, OfCountsIsTheMeanOfALogNormalWithItsSpread) {
+  const auto model =
+      make_linear({.features = kFeatures, .outputs = 1, .target = TargetKind::count});
+  const ServerState state = some_state(model->size());
+  Batch batch = some_rows(10);
+  batch.log_exposure.assign(10, 0.5f);
+  const int samples = 10000;
+  const Predictions p = marginal(*model, state, batch, {.samples = samples, .entropy = true}).at(0);
+  for (std::size_t i = 0; i < batch.size; ++i) {
+    Normal z = logit_of(state, batch, i);
+    z.mean += 0.5;
+    const double mean = std::exp(z.mean + z.variance / 2);
+    const double variance = mean * mean * std::expm1(z.variance);
+    EXPECT_NEAR(p.mean[i], mean, 5 * std::sqrt(variance / samples));
+    EXPECT_GT(p.spread[i], 0);
+    EXPECT_GT(p.entropy[i], 0);
+  }
+}
+
 // Two and three draws, over and over: the mean of their spreads is the variance, without the factor
 // of (S − 1)/S that dividing by S would leave.
 TEST(Predictive, TheSpreadOfFewDrawsIsUnbiased) {
@@ -171,6 +191,8 @@ TEST(Predictive, EntropiesAreThoseOfTextbooks) {
   EXPECT_EQ(predictive_entropy(TargetKind::label, sure), 0);
   EXPECT_EQ(predictive_entropy(TargetKind::tags, sure), 0);
   EXPECT_NEAR(predictive_entropy(TargetKind::tags, coin), 2 * std::log(2), 1e-12);
+  const std::vector<double> one{1};
+  EXPECT_NEAR(predictive_entropy(TargetKind::count, one, 1), 1.3048422422, 1e-9);
   EXPECT_NEAR(predictive_entropy(TargetKind::real, {}, 4),
               0.5 * std::log(8 * std::numbers::pi * std::numbers::e), 1e-12);
 }

@@ -5,6 +5,7 @@
 
 #include "fedep/metric/calibration.h"
 #include "fedep/metric/classification.h"
+#include "fedep/metric/counts.h"
 #include "fedep/metric/exact_sum.h"
 #include "fedep/metric/probability.h"
 #include "fedep/metric/ranking.h"
@@ -107,6 +108,29 @@ class RealScores final : public Scores {
   bool has_spread_ = false;
 };
 
+class CountScores final : public Scores {
+ public:
+  void add(std::span<const double> predictions, std::span<const double> spread,
+           const Batch& batch) override {
+    for (const double variance : spread) spread_.add(variance);
+    has_spread_ |= !spread.empty();
+    metrics_.add(predictions, spread, batch.reals);
+  }
+  Metrics metrics() const override {
+    Metrics out{
+        {"deviance", metrics_.deviance()}, {"nll", metrics_.nll()}, {"rmse", metrics_.rmse()}};
+    if (!has_spread_) return out;
+    out.emplace_back("spread", std::sqrt(spread_.value() / double(metrics_.count())));
+    out.emplace_back("error_ratio", metrics_.error_ratio());
+    return out;
+  }
+
+ private:
+  CountMetrics metrics_;
+  ExactSum spread_;  // of variances over draws
+  bool has_spread_ = false;
+};
+
 }  // namespace
 
 std::unique_ptr<Scores> make_scores(const Likelihood& likelihood, std::size_t outputs) {
@@ -117,6 +141,8 @@ std::unique_ptr<Scores> make_scores(const Likelihood& likelihood, std::size_t ou
       return std::make_unique<BinaryScores>();
     case TargetKind::tags:
       return std::make_unique<TagScores>(outputs);
+    case TargetKind::count:
+      return std::make_unique<CountScores>();
     case TargetKind::real:
       break;
   }
@@ -137,6 +163,11 @@ std::vector<double> predictions_of(TargetKind target, std::span<const float> log
     case TargetKind::binary:
     case TargetKind::tags:
       return sigmoid(logits);
+    case TargetKind::count: {
+      std::vector<double> means(logits.begin(), logits.end());
+      for (double& mean : means) mean = std::exp(mean);
+      return means;
+    }
     case TargetKind::real:
       break;
   }

@@ -34,6 +34,8 @@ TEST(PredictionsOf, AreProbabilitiesOrTheOutputsThemselves) {
   }
   EXPECT_EQ(predictions_of(TargetKind::real, std::vector<float>{-2, 5}, 1),
             (std::vector<double>{-2, 5}));
+  EXPECT_EQ(predictions_of(TargetKind::count, std::vector<float>{-2, 5}, 1),
+            (std::vector<double>{std::exp(-2.0), std::exp(5.0)}));
 }
 
 TEST(Scores, OfLabels) {
@@ -99,6 +101,25 @@ TEST(Scores, OfRealTargetsHaveTheirNoiseAndTheSpreadOfDraws) {
               0.5 * std::log(2 * M_PI) + (0.5 * std::log(16.0 * 9.0) + 1.0 / 32) / 2, 1e-12);
 }
 
+TEST(Scores, OfCountsHaveTheirDevianceAndTheSpreadOfDraws) {
+  Batch batch;
+  batch.size = 2;
+  batch.reals = {0, 3};
+  const auto point = make_scores(TargetKind::count, 1), drawn = make_scores(TargetKind::count, 1);
+  point->add(std::vector<double>{1, 3}, {}, batch);
+  drawn->add(std::vector<double>{1, 3}, std::vector<double>{2, 0}, batch);
+  EXPECT_EQ(names_of(*point), (std::vector<std::string>{"deviance", "nll", "rmse"}));
+  EXPECT_EQ(names_of(*drawn),
+            (std::vector<std::string>{"deviance", "nll", "rmse", "spread", "error_ratio"}));
+  EXPECT_NEAR(value_of(*point, "deviance"), (2 + 0) / 2.0, 1e-12);
+  EXPECT_NEAR(value_of(*point, "nll"), (1 + 3 - 3 * std::log(3.0) + std::log(6.0)) / 2, 1e-12);
+  // Of a negative binomial with mean 1 and variance 3, none: (1 + 2)^(-1/2).
+  EXPECT_NEAR(value_of(*drawn, "nll"),
+              (0.5 * std::log(3.0) + 3 - 3 * std::log(3.0) + std::log(6.0)) / 2, 1e-12);
+  EXPECT_NEAR(value_of(*drawn, "spread"), 1, 1e-12);
+  EXPECT_NEAR(value_of(*drawn, "error_ratio"), std::sqrt(1.0 / 3 / 2), 1e-12);
+}
+
 TEST(Scores, TheVarianceOfDrawsIsUnbiasedAndHidesNoInfinity) {
   EXPECT_DOUBLE_EQ(variance_of_draws(2, (1 + 4 + 9) / 3.0, 3), 1);  // of 1, 2, 3
   EXPECT_EQ(variance_of_draws(0.1, 0.1 * 0.1, 4), 0);
@@ -123,8 +144,8 @@ TEST(Scores, GatherBatches) {
 }
 
 TEST(Scores, OfNothingDoNotExist) {
-  for (const TargetKind target :
-       {TargetKind::label, TargetKind::binary, TargetKind::tags, TargetKind::real}) {
+  for (const TargetKind target : {TargetKind::label, TargetKind::binary, TargetKind::tags,
+                                  TargetKind::real, TargetKind::count}) {
     const auto scores = make_scores(target, 3);
     for (const auto& [name, value] : scores->metrics()) EXPECT_TRUE(std::isnan(value)) << name;
   }

@@ -10,8 +10,10 @@
 
 namespace fedep {
 
-// Numbers have their noise instead.
-inline bool has_temperature(TargetKind target) { return target != TargetKind::real; }
+// Numbers have their noise instead, counts their mean.
+inline bool has_temperature(TargetKind target) {
+  return target != TargetKind::real && target != TargetKind::count;
+}
 
 // predictions [batch.size, outputs], as predictions_of() makes them.
 void add_losses(TargetKind target, std::span<const double> predictions, std::size_t outputs,

@@ -24,7 +24,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kFormat = "fedep.shard";
 constexpr int kVersion = 1;
-constexpr const char* kTargets[] = {"label", "binary", "tags", "real"};  // as in TargetKind
+constexpr const char* kTargets[] = {"label", "binary", "tags", "real",
+                                    "count"};  // as in TargetKind
 
 std::string text_of(const Json& json) {
   try {
@@ -49,7 +50,7 @@ void check_info(const DatasetInfo& info) {
     features *= double(extent);
     check_in("about", "number of features", features, 1, kMostFeatures);
   }
-  const bool has_one = info.target == TargetKind::binary || info.target == TargetKind::real;
+  const bool has_one = info.target != TargetKind::label && info.target != TargetKind::tags;
   check_in("about", "outputs", double(info.outputs), 1, has_one ? 1 : kMostFeatures);
   check_names("feature_names", info.feature_names, info.feature_count());
   check_names("output_names", info.output_names, info.outputs);
@@ -72,6 +73,7 @@ DatasetInfo info_of(const Json& json) {
   const std::string table = json.at("table");
   if (!table.empty()) {
     info.table = std::make_shared<const TableFeatures>(parse_table_features(table, "table"));
+    info.has_exposure = !info.table->spec.exposure_column.empty();
   }
   check_info(info);
   return info;
@@ -112,6 +114,7 @@ class Sections {
     if (batch.tags.rows() > 0) add(prefix + "tags.", batch.tags);
     if (!batch.labels.empty()) add(prefix + "labels", batch.labels);
     if (!batch.reals.empty()) add(prefix + "reals", batch.reals);
+    if (!batch.log_exposure.empty()) add(prefix + "log_exposure", batch.log_exposure);
   }
   std::vector<std::byte> bytes() const { return record_bytes(view(record_)); }
 
@@ -162,6 +165,21 @@ void check_labels(std::span<const std::int32_t> labels, const DatasetInfo& info)
   }
 }
 
+// Counts are read already; exposures are there or not.
+void take_counts(Record& record, const std::string& prefix, Batch& batch) {
+  for (const float count : batch.reals) {
+    if (count >= 0 && count == std::floor(count) && std::isfinite(count)) continue;
+    throw InputError(
+        fmt::format("{}reals must be whole, zero or more, but one is {}", prefix, count));
+  }
+  if (!record.has(prefix + "log_exposure")) return;
+  batch.log_exposure = record.extract<float>(prefix + "log_exposure");
+  check_same_size(prefix, "exposures", batch.size, batch.log_exposure.size());
+  for (const float exposure : batch.log_exposure) {
+    check_finite(prefix, "log_exposure", double(exposure));
+  }
+}
+
 // `size` examples; what they must have follows from what the data are.
 Batch take_batch(Record& record, const std::string& prefix, std::size_t size,
                  const DatasetInfo& info) {
@@ -184,9 +202,10 @@ Batch take_batch(Record& record, const std::string& prefix, std::size_t size,
     batch.tags = take_rows(record, prefix + "tags.", info.outputs);
     check_same_size(prefix, "rows of tags", size, batch.tags.rows());
     check_same_size(prefix, "values of tags", 0, batch.tags.values.size());
-  } else if (info.target == TargetKind::real) {
+  } else if (info.target == TargetKind::real || info.target == TargetKind::count) {
     batch.reals = record.extract<float>(prefix + "reals");
     check_same_size(prefix, "numbers to predict", size, batch.reals.size());
+    if (info.target == TargetKind::count) take_counts(record, prefix, batch);
   } else {
     batch.labels = record.extract<std::int32_t>(prefix + "labels");
     check_same_size(prefix, "labels", size, batch.labels.size());

@@ -7,7 +7,7 @@
 //
 // The bytes are a record (message/record.h): "header" (JSON: format, version, client, counts),
 // "about" (JSON: what the data are, the same for all their clients), and the arrays of "train." and
-// "test.": dense (numbers), bytes (of images, over 255), sparse.*, labels, tags.*, reals; or
+// "test.": dense (numbers), bytes (of images, over 255), sparse.*, labels, tags.*, reals, log_exposure; or
 // train.images and train.labels where random crops are cut from them. Every byte is under a
 // checksum.
 #pragma once

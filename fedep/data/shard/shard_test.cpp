@@ -60,6 +60,21 @@ TEST(Shard, ReadsBackWhateverItHolds) {
   real.train.reals = {1.5f, -2};
   real.test.reals = {0.1f};
   expect_same(read_back(real), real);
+  Shard count = real;
+  count.info.target = TargetKind::count;
+  count.train.reals = {0, 16777216};
+  count.test.reals = {3};
+  expect_same(read_back(count), count);
+  count.train.log_exposure = {0.5f, -2};
+  count.test.log_exposure = {0};
+  expect_same(read_back(count), count);
+  for (const float bad : {-1.0f, 0.5f, INFINITY}) {
+    Shard refused = count;
+    refused.train.reals[1] = bad;
+    EXPECT_THROW(read_back(refused), InputError) << bad;
+  }
+  count.train.log_exposure[0] = -INFINITY;
+  EXPECT_THROW(read_back(count), InputError);
   Shard alone = dense_shard();
   alone.test = {};
   expect_same(read_back(alone), alone);
@@ -197,7 +212,7 @@ TEST_F(ShardFrom, CountsWhoseProductBeginsAgainAtZeroAreRefused) {
 
 TEST_F(ShardFrom, WhatTheDataAreMustFitTogether) {
   change("about", "target", "tag");
-  EXPECT_EQ(refusal(), "file: target must be label, binary, tags, real, but is \"tag\"");
+  EXPECT_EQ(refusal(), "file: target must be label, binary, tags, real, count, but is \"tag\"");
   change("about", "target", "binary");  // which has one output
   EXPECT_EQ(refusal(), "file: about: outputs must be in [1, 1], but is 3");
   change("about", "target", "label");

@@ -51,10 +51,12 @@ PackedTable::PackedTable(const TableSpec& spec)
     : number_count_(spec.numbers.size()),
       category_count_(spec.categories.size()),
       has_groups_(!spec.group_column.empty()),
-      has_real_labels_(spec.target == TargetKind::real),
+      has_real_labels_(spec.target == TargetKind::real || spec.target == TargetKind::count),
+      has_exposures_(!spec.exposure_column.empty()),
       numbers_(number_count_),
       words_(category_count_ + (has_groups_ ? 1 : 0)),
       label_numbers_(has_real_labels_ ? 1 : 0),
+      exposures_(has_exposures_ ? 1 : 0),
       labels_(has_real_labels_ ? 0 : 1) {}
 
 void PackedTable::add(std::size_t client, const TableRecord& record) {
@@ -69,6 +71,7 @@ void PackedTable::add(std::size_t client, const TableRecord& record) {
     *labels_.add() = list_.add(record.label.value);
     label_of_word_.try_emplace(*labels_.row(size() - 1), record.label.number);
   }
+  if (has_exposures_) *exposures_.add() = record.features.exposure;
   test_.push_back(record.test);
 }
 
@@ -80,6 +83,7 @@ void PackedTable::read(std::uint32_t row, TableRecord& record) const {
   for (std::string& value : record.features.categories) value = list_[*words++];
   if (has_groups_) record.group = list_[*words];
   record.label = label(row);
+  if (has_exposures_) record.features.exposure = *exposures_.row(row);
   record.test = test_[row];
 }
 
@@ -97,6 +101,9 @@ PackedTable pack_table(RecordSource& records, const TableSpec& spec) {
   TableRecord record;
   while (records.next()) {
     const std::size_t client = clients.find(records.fields());
+    if (const std::string refusal = parser.refusal(records.fields()); !refusal.empty()) {
+      throw InputError(fmt::format("{}: {}: {}", heading.source, records.place(), refusal));
+    }
     const bool is_good = client != kNobody && parser.parse(records.fields(), record);
     if (is_good && out.size() == std::numeric_limits<std::uint32_t>::max()) {
       throw InputError(fmt::format("{}: a table must have at most {} rows, but has more",

@@ -90,10 +90,11 @@ class PackedTable {
 
  private:
   std::size_t number_count_, category_count_;
-  bool has_groups_, has_real_labels_;
+  bool has_groups_, has_real_labels_, has_exposures_;
   RowBlocks<double> numbers_;
   RowBlocks<std::uint32_t> words_;   // of each row: categories, then the group if there are groups
-  RowBlocks<double> label_numbers_;  // of real labels; of others the word says it
+  RowBlocks<double> label_numbers_;  // real labels and counts; of others the word says it
+  RowBlocks<double> exposures_;
   RowBlocks<std::uint32_t> labels_;  // words
   std::vector<bool> test_;
   WordList list_;

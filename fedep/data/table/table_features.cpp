@@ -21,7 +21,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kFormat = "fedep.features";
-constexpr const char* kTargets[] = {"label", "binary", "tags", "real"};  // as in TargetKind
+constexpr const char* kTargets[] = {"label", "binary", "tags", "real",
+                                    "count"};  // as in TargetKind
 
 constexpr const char* kChecksum = "xxh3";
 
@@ -70,7 +71,8 @@ TableFeatures features_of(const Json& json) {
   out.spec.positive = json.at("positive");
   out.spec.negative = json.at("negative");
   out.spec.group_column = json.at("group_column");
-  out.spec.test_column = json.value("test_column", "");  // not in files of version 0.1
+  out.spec.test_column = json.value("test_column", "");          // not in files of version 0.1
+  out.spec.exposure_column = json.value("exposure_column", "");  // only where there is one
   out.spec.intercept = json.at("intercept");
   out.spec.missing = json.at("missing");
   out.spec.missing_in = json.at("missing_in");
@@ -139,6 +141,7 @@ std::string to_json(const TableFeatures& features) {
             {"categories", std::move(categories)},
             {"far", features.far}};
   if (!features.suspected.empty()) json["suspected"] = features.suspected;
+  if (!spec.exposure_column.empty()) json["exposure_column"] = spec.exposure_column;
   json[kChecksum] = checksum_of(json);
   return json.dump(1) + "\n";
 }
@@ -201,6 +204,7 @@ DatasetInfo info_of(const TableFeatures& features) {
     }
   }
   info.features = {std::int64_t(info.feature_names.size())};
+  info.has_exposure = !spec.exposure_column.empty();
   return info;
 }
 
@@ -228,8 +232,12 @@ Batch encode_table(const DelimitedTable& table, const TableFeatures& features) {
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const FeatureParser::Parsed parsed = parser.parse(table.rows[i]);
     if (parsed.bad) {
-      refuse_later(i, *parsed.bad, "a number");
+      const bool exposure = table.columns[*parsed.bad] == features.spec.exposure_column;
+      refuse_later(i, *parsed.bad, exposure ? "a positive number" : "a number");
       continue;
+    }
+    if (!features.spec.exposure_column.empty()) {
+      out.log_exposure.push_back(float(std::log(parsed.row.exposure)));
     }
     if (features.spec.intercept) out.dense.push_back(1.f);
     const std::size_t first = out.dense.size();

@@ -75,15 +75,21 @@ std::set<std::string> canonical_set(const std::vector<std::string>& values) {
   return out;
 }
 
+// Larger ones are not all different as floats.
+bool is_count(double x) { return x >= 0 && x == std::floor(x) && x <= 16777216; }
+
 // A column that is client or label must not be a feature too.
 void check_roles(const DelimitedTable& table, const TableSpec& spec) {
   for (const std::vector<std::string>* names : {&spec.numbers, &spec.categories}) {
     for (const std::string& name : *names) {
       const bool is_test = !spec.test_column.empty() && name == spec.test_column;
-      if (name != spec.client_column && name != spec.label_column && !is_test) continue;
+      const bool is_exposure = !spec.exposure_column.empty() && name == spec.exposure_column;
+      const bool is_other = is_test || is_exposure;
+      if (name != spec.client_column && name != spec.label_column && !is_other) continue;
       throw InputError(fmt::format("{}: column {} must not be a feature, but is also the {}",
                                    table.source, shown(name),
                                    is_test                      ? "test column"
+                                   : is_exposure                ? "exposure"
                                    : name == spec.client_column ? "client"
                                                                 : "label"));
     }
@@ -116,6 +122,7 @@ FeatureParser::FeatureParser(const DelimitedTable& table, const TableSpec& spec)
   };
   for (const std::string& name : spec.numbers) numbers_.push_back(feature(name));
   for (const std::string& name : spec.categories) categories_.push_back(feature(name));
+  if (!spec.exposure_column.empty()) exposure_ = feature(spec.exposure_column);
 }
 
 // None if the cell is missing or bad. Gives what number(canonical(cell)) gives, but makes no string.
@@ -151,6 +158,12 @@ std::optional<std::size_t> FeatureParser::parse(std::span<const std::string_view
     if (categories_[j].missing->texts.contains(value)) value.clear();
     row.categories[j] = std::move(value);
   }
+  if (exposure_) {
+    bool is_bad = false;
+    row.exposure =
+        parse_number(fields[exposure_->index], *exposure_->missing, is_bad).value_or(0.0);
+    if (!(row.exposure > 0) && !first_bad) first_bad = exposure_->index;
+  }
   return first_bad;
 }
 
@@ -159,6 +172,15 @@ FeatureParser::Parsed FeatureParser::parse(const std::vector<std::string>& field
   const std::vector<std::string_view> views(fields.begin(), fields.end());
   out.bad = parse(views, out.row);
   return out;
+}
+
+std::optional<std::size_t> FeatureParser::refused(std::span<const std::string_view> fields) const {
+  if (!exposure_) return std::nullopt;
+  bool is_bad = false;
+  const std::optional<double> came =
+      parse_number(fields[exposure_->index], *exposure_->missing, is_bad);
+  if (!came || *came > 0) return std::nullopt;
+  return exposure_->index;
 }
 
 RecordParser::RecordParser(const DelimitedTable& table, const TableSpec& spec)
@@ -216,11 +238,27 @@ std::string RecordParser::problem(std::span<const std::string_view> fields) cons
   return column(test_.value_or(label_), "which is neither train nor test");
 }
 
+std::string RecordParser::refusal(std::span<const std::string_view> fields) const {
+  if (target_ != TargetKind::count) return {};
+  const auto must = [&](std::size_t index, std::string_view what) {
+    return fmt::format("{} must be {}, but is {}", shown(columns_[index]), what,
+                       shown(std::string(trimmed(fields[index]))));
+  };
+  const std::string label = canonical(fields[label_]);
+  const std::optional<double> count = number(label);
+  if (!missing_.contains(label) && count && !is_count(*count)) {
+    return must(label_, "a count (0, 1, 2, … up to 16777216)");
+  }
+  if (const auto index = features_.refused(fields)) return must(*index, "a positive exposure");
+  return {};
+}
+
 std::optional<Label> RecordParser::parse_label(const std::string& value) const {
   if (missing_.contains(value)) return std::nullopt;
-  if (target_ == TargetKind::real) {
+  if (target_ == TargetKind::real || target_ == TargetKind::count) {
     const std::optional<double> parsed = number(value);
     if (!parsed) return std::nullopt;
+    if (target_ == TargetKind::count && !is_count(*parsed)) return std::nullopt;
     return Label{value, *parsed};
   }
   if (target_ == TargetKind::label) return Label{value, 0};

@@ -25,7 +25,7 @@ namespace fedep {
 
 struct Label {
   std::string value = {};
-  double number = 0;  // binary: 0 or 1; real: the value; label: not used
+  double number = 0;  // binary: 0 or 1; real and count: the value; label: not used
 };
 
 struct TableRecord {
@@ -48,6 +48,8 @@ class FeatureParser {
   Parsed parse(const std::vector<std::string>& fields) const;
   // The same into a row that is there already, whose memory is used again; gives what is bad.
   std::optional<std::size_t> parse(std::span<const std::string_view> fields, TableRow& row) const;
+  // The exposure's column, where the exposure is a number and not positive.
+  std::optional<std::size_t> refused(std::span<const std::string_view> fields) const;
 
  private:
   // Values that mean missing. A cell is compared in its one spelling: 4.0 as 4.
@@ -66,6 +68,7 @@ class FeatureParser {
                                             bool& is_bad);
 
   std::vector<Feature> numbers_, categories_;
+  std::optional<Feature> exposure_;
 };
 
 class RecordParser {
@@ -83,6 +86,9 @@ class RecordParser {
   std::optional<TableRecord> parse(const std::vector<std::string>& fields) const;
   // Why client() or parse() has nothing: "lactate is >4.0, which is no number".
   std::string problem(std::span<const std::string_view> fields) const;
+  // What no row may have, whose sense nobody should guess: a count that is negative, fractional or larger
+  // than a float can tell apart, an exposure that is not positive. Empty: nothing of that.
+  std::string refusal(std::span<const std::string_view> fields) const;
 
  private:
   std::optional<Label> parse_label(const std::string& value) const;

@@ -28,6 +28,7 @@ namespace fedep {
 struct TableRow {
   std::vector<double> numbers;          // NaN: missing
   std::vector<std::string> categories;  // empty: missing
+  double exposure = 1;                  // of counts; no feature, but as given as these
 
   bool operator==(const TableRow&) const = default;
 };

@@ -16,6 +16,7 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 
 TargetKind target_of(LabelKind label) {
   if (label == LabelKind::yes_no) return TargetKind::binary;
+  if (label == LabelKind::count) return TargetKind::count;
   return label == LabelKind::classes ? TargetKind::label : TargetKind::real;
 }
 
@@ -42,7 +43,13 @@ TableSpec table_spec(const DataSettings& settings, const DelimitedTable& table) 
                  .negative = settings.label_negative,
                  .numbers = settings.features,
                  .categories = settings.categories,
-                 .test_column = settings.test_column};
+                 .test_column = settings.test_column,
+                 .exposure_column = settings.exposure_column};
+  if (!spec.exposure_column.empty() && spec.target != TargetKind::count) {
+    throw InputError(fmt::format(
+        "data set {}: data.exposure_column must be empty unless data.label is \"count\", but is {}",
+        settings.name, spec.exposure_column));
+  }
   if (!settings.label_positive.empty()) spec.positive = settings.label_positive;
   if (!settings.missing.empty()) {
     spec.missing = settings.missing;
@@ -53,7 +60,8 @@ TableSpec table_spec(const DataSettings& settings, const DelimitedTable& table) 
   if (settings.features.empty()) spec.numbers = table.columns;
   std::erase_if(spec.numbers, [&](const std::string& name) {
     const bool other = name == spec.client_column || name == spec.label_column ||
-                       (!spec.test_column.empty() && name == spec.test_column);
+                       (!spec.test_column.empty() && name == spec.test_column) ||
+                       (!spec.exposure_column.empty() && name == spec.exposure_column);
     return contains(spec.categories, name) || (settings.features.empty() && other);
   });
   return spec;

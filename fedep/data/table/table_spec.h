@@ -14,7 +14,7 @@ namespace fedep {
 struct TableSpec {
   std::string client_column = {};
   std::string label_column = {};
-  TargetKind target = TargetKind::binary;  // or label (classes are the values there are), or real
+  TargetKind target = TargetKind::binary;     // or label (the values there are), real, count
   std::vector<std::string> positive = {"1"};  // binary: values that mean 1,
   std::vector<std::string> negative = {};     // and 0; empty: the only other; "*": all others
   std::vector<std::string> numbers = {};      // feature columns
@@ -23,7 +23,8 @@ struct TableSpec {
   std::map<std::string, std::vector<std::string>> missing_in = {};  // column -> further values
   std::string group_column = {};  // rows of a group are held out together; empty: each on its own
   std::string test_column = {};   // train or test; empty: some of a client's rows are drawn
-  bool intercept = false;         // a first column of ones, for models without a bias
+  std::string exposure_column = {};  // count: what a mean is multiplied by; empty: nothing
+  bool intercept = false;            // a first column of ones, for models without a bias
 
   bool operator==(const TableSpec&) const = default;
 };

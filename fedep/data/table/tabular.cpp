@@ -3,6 +3,7 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -202,7 +203,7 @@ std::vector<std::string> classes(const std::string& source, const TableSpec& spe
 
 void append_target(const Label& label, TargetKind target, const std::vector<std::string>& names,
                    Batch& to) {
-  if (target == TargetKind::real) {
+  if (target == TargetKind::real || target == TargetKind::count) {
     to.reals.push_back(float(label.number));
   } else if (target == TargetKind::binary) {
     to.labels.push_back(std::int32_t(label.number));
@@ -227,7 +228,8 @@ std::unique_ptr<Dataset> dataset_of(RecordSource& records, const TableSpec& spec
   TableFeatures features{.data = settings.name, .spec = spec};
   const ScreenedScale screened = agree_on_scale(table, clients, source, settings.scale, features);
   ::malloc_trim(0);  // 100,000 reports leave 40 MB that only this gives back
-  if (spec.target != TargetKind::real && !clients.empty()) {
+  const bool has_classes = spec.target == TargetKind::binary || spec.target == TargetKind::label;
+  if (has_classes && !clients.empty()) {
     const LabelValues labels = label_values(table, spec, clients);
     if (spec.target == TargetKind::binary) check_negative_labels(source, spec, labels.negative);
     const std::vector<std::string> names = classes(source, spec, labels.training);
@@ -267,6 +269,9 @@ std::unique_ptr<Dataset> dataset_of(RecordSource& records, const TableSpec& spec
       if (spec.intercept) to.dense.push_back(1.f);
       encode(record.features, features.scale, to.dense);
       append_target(record.label, spec.target, info.output_names, to);
+      if (!spec.exposure_column.empty()) {
+        to.log_exposure.push_back(float(std::log(record.features.exposure)));
+      }
       ++to.size;
     }
     if (train.size > train_before) train_clients.add(client.id, train.size - train_before);

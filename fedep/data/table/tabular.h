@@ -7,7 +7,8 @@
 //   const auto data = tabular_dataset(read_delimited("stays.csv", kCsv), spec, settings);
 //
 // A record without client or label, with a label that may not be, or with a number that is none, is
-// left out and counted (so is one whose test column says neither train nor test). Values are compared as numbers where they are: a category 4.0 is the
+// left out and counted (so is one whose test column says neither train nor test); a count that is
+// negative or fractional and an exposure that is not positive are refused with their line. Values are compared as numbers where they are: a category 4.0 is the
 // category 4.
 #pragma once
 

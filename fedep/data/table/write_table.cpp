@@ -1,6 +1,7 @@
 #include "fedep/data/table/write_table.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <vector>
 
@@ -25,7 +26,7 @@ std::string field(const std::string& text) {
 }
 
 std::string header(const DatasetInfo& info) {
-  std::string line = "client,part,label";
+  std::string line = info.has_exposure ? "client,part,label,exposure" : "client,part,label";
   for (std::size_t j = 0; j < info.feature_count(); ++j) {
     line += info.feature_names.empty() ? fmt::format(",x{}", j + 1)
                                        : "," + field(info.feature_names.at(j));
@@ -34,7 +35,7 @@ std::string header(const DatasetInfo& info) {
 }
 
 std::string target(const DatasetInfo& info, const Batch& batch, std::size_t row) {
-  if (info.target == TargetKind::real) return fmt::format("{}", double(batch.reals[row]));
+  if (!batch.reals.empty()) return fmt::format("{}", double(batch.reals[row]));
   const auto label = std::size_t(batch.labels[row]);
   const bool is_named = info.target == TargetKind::label && label < info.output_names.size();
   return is_named ? field(info.output_names[label]) : fmt::format("{}", label);
@@ -44,6 +45,7 @@ std::string target(const DatasetInfo& info, const Batch& batch, std::size_t row)
 std::string line(const DatasetInfo& info, const std::string& client, std::string_view part,
                  const Batch& batch, std::size_t row) {
   std::string text = fmt::format("{},{},{}", field(client), part, target(info, batch, row));
+  if (info.has_exposure) text += fmt::format(",{}", std::exp(double(batch.log_exposure[row])));
   const std::size_t features = info.feature_count();
   for (std::size_t j = 0; j < features; ++j) {
     fmt::format_to(std::back_inserter(text), ",{}", double(batch.dense[row * features + j]));

@@ -3,8 +3,8 @@
 //
 //   write_table(*open_synthetic(settings, seed), [&](std::string_view lines) { out << lines; });
 //
-// Read it with client_column = "client", test_column = "part", label_column = "label" and
-// scale = false. A number is written so that it reads back to the same bits. Classes are numbered
+// Read it with client_column = "client", test_column = "part", label_column = "label" (and
+// exposure_column = "exposure", where counts have one) and scale = false. A number is written so that it reads back to the same bits. Classes are numbered
 // by tabular in the order of their names, and only those that training examples have.
 #pragma once
 

@@ -81,6 +81,7 @@ void QuestionRows::gather(std::span<const std::size_t> rows, Batch& out) const {
   out.dense.clear();
   out.labels.clear();
   out.reals.clear();
+  out.log_exposure.clear();
   for (SparseRows* part : {&out.sparse, &out.tags}) {
     part->offsets.assign(1, 0);
     part->columns.clear();

@@ -9,8 +9,10 @@
 #include <fmt/format.h>
 
 #include "fedep/message/check.h"
+#include "fedep/message/log_gamma.h"
 #include "fedep/model/layer/exponential.h"
 #include "fedep/model/layer/vector_width.h"
+#include "fedep/random/poisson.h"
 
 namespace fedep {
 namespace {
@@ -149,6 +151,18 @@ double real_delta(const Batch& batch, double variance, float scale, std::span<fl
   return sum / variance;
 }
 
+double count_delta(const Batch& batch, float scale, std::span<float> delta) {
+  check_same_size("loss_delta", "reals", batch.size, batch.reals.size());
+  double sum = 0;
+  for (std::size_t i = 0; i < batch.size; ++i) {
+    const double z = double(delta[i]), y = double(batch.reals[i]);
+    const double mean = std::exp(std::min(z, 80.0));  // of which a float still has the derivative
+    sum += mean - y * z + log_factorial(y);
+    delta[i] = float(double(scale) * (mean - y));
+  }
+  return sum;
+}
+
 // A draw from softmax of the row, by inversion of its distribution function.
 std::size_t draw_categorical(std::span<const float> logits, double uniform,
                              std::vector<float>& scratch) {
@@ -216,6 +230,8 @@ double loss_delta(const Likelihood& likelihood, const Batch& batch, std::span<co
       return tags_delta(batch, outputs, factor, tag_targets, delta) / n;
     case TargetKind::real:
       return real_delta(batch, likelihood.variance(), factor, delta) / n;
+    case TargetKind::count:
+      return count_delta(batch, factor, delta) / n;
   }
   return 0;
 }
@@ -240,6 +256,8 @@ DrawnTargets sample_labels(const Likelihood& likelihood, std::span<const float> 
       drawn.labels.push_back(stream.uniform() < sigmoid(double(row[0])) ? 1 : 0);
     } else if (target == TargetKind::real) {
       drawn.reals.push_back(row[0] + float(likelihood.noise * stream.normal()));
+    } else if (target == TargetKind::count) {
+      drawn.reals.push_back(float(draw_poisson(stream, std::exp(double(row[0])))));
     } else if (sampler == LabelSampler::softmax_index) {
       const std::size_t index = draw_categorical(row, stream.uniform(), scratch);
       drawn.tag_targets.insert(drawn.tag_targets.end(), outputs, float(index));

@@ -1,7 +1,8 @@
-// Losses of the four kinds of targets, their derivatives by the logits, and labels drawn from them.
+// Losses of the five kinds of targets, their derivatives by the logits, and labels drawn from them.
 //
 //   label    -log softmax(z)_y                       binary  log(1 + e^z) - y z
 //   tags     mean over tags c of log(1 + e^z_c) - y_c z_c    real    (z - y)^2 / (2 noise^2)
+//   count    e^z - y z + log y!
 //
 //   const double loss = loss_delta(TargetKind::label, batch, logits, 62, Scale::batch_mean, {}, delta);
 #pragma once
@@ -38,13 +39,13 @@ double logistic_delta(std::span<float> z, std::span<const float> y, float scale)
 struct DrawnTargets {
   std::vector<std::int32_t> labels;  // label and binary
   std::vector<float> tag_targets;    // tags: [rows, outputs]
-  std::vector<float> reals;          // real
+  std::vector<float> reals;          // real and count
 
   bool operator==(const DrawnTargets&) const = default;
 };
 
 // One draw per example from the model's own predictive distribution: categorical, Bernoulli, a
-// Bernoulli per tag, or a normal with the noise. LabelSampler::softmax_index is for tags: a draw
+// Bernoulli per tag, a normal with the noise, or a Poisson count. LabelSampler::softmax_index is for tags: a draw
 // from softmax over the tags, whose index becomes the target of all of them.
 DrawnTargets sample_labels(const Likelihood& likelihood, std::span<const float> logits,
                            std::size_t outputs, const Address& address,

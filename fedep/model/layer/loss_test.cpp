@@ -21,6 +21,7 @@ Batch targets_of(TargetKind target) {
   if (target == TargetKind::binary) batch.labels = {1, 0, 1};
   if (target == TargetKind::tags) batch.tags = {{0, 2, 2, 3}, {0, 3, 4}, {}};
   if (target == TargetKind::real) batch.reals = {0.5f, -2.0f, 3.0f};
+  if (target == TargetKind::count) batch.reals = {0, 4, 1};
   return batch;
 }
 
@@ -44,6 +45,10 @@ double plain_loss(const Likelihood& likelihood, const Batch& batch, const std::v
       if (target == TargetKind::real) {
         total += 0.5 * std::pow((a - double(batch.reals[i])) / likelihood.noise, 2);
       }
+      if (target == TargetKind::count) {  // -log of e^(a y) e^(-e^a) / y!
+        const double count = double(batch.reals[i]);
+        total += std::exp(a) - count * a + std::log(std::tgamma(count + 1));
+      }
     }
     if (target == TargetKind::label) {
       total = std::log(total) - z[i * outputs + std::size_t(batch.labels[i])];
@@ -63,7 +68,7 @@ class LossOfKind : public testing::TestWithParam<Likelihood> {
   std::vector<float> delta = std::vector<float>(kRows * outputs);
   void SetUp() override {
     fill_normal({.seed = 31}, logits);
-    logits[0] *= 8.0f;
+    if (target != TargetKind::count) logits[0] *= 8.0f;
   }
 };
 
@@ -144,6 +149,9 @@ TEST_P(LossOfKind, HasZeroMeanDerivativeAtLabelsDrawnFromTheModel) {
     if (target == TargetKind::real) {
       EXPECT_NEAR(square * likelihood.variance(), 1, 0.05);
     }
+    if (target == TargetKind::count) {  // of a Poisson count it is the mean
+      EXPECT_NEAR(square / std::exp(double(repeated[0])), 1, 0.05);
+    }
   }
 }
 
@@ -151,7 +159,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, LossOfKind,
                          testing::Values(Likelihood(TargetKind::label),
                                          Likelihood(TargetKind::binary),
                                          Likelihood(TargetKind::tags), Likelihood(TargetKind::real),
-                                         Likelihood(TargetKind::real, 2.5)));
+                                         Likelihood(TargetKind::real, 2.5),
+                                         Likelihood(TargetKind::count)));
 
 TEST(Loss, RefusesALabelThatIsNoClass) {
   Batch batch = targets_of(TargetKind::label);
