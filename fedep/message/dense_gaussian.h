@@ -1,5 +1,5 @@
-// A Gaussian with a full precision matrix, for small d: the toy experiment's clients and their
-// tilted distributions. Eigen's matrices carry the dimension in the type (D = 2 in the toy, so
+// A Gaussian with a full precision matrix, for small d: the toy experiment's clients, tilted
+// distributions of the full family. Eigen's matrices carry the dimension in the type (D = 2 in the toy, so
 // nothing is allocated) or at run time (D = Eigen::Dynamic).
 #pragma once
 
@@ -72,17 +72,45 @@ DenseGaussian<T, D> dense_from_moments(const Eigen::Matrix<T, D, 1>& mean,
   return q;
 }
 
-// A mean-field message written as a dense one. It need not be proper.
+// A message written as a dense one, of any family. It need not be proper.
 template <class T, int D = Eigen::Dynamic>
 DenseGaussian<T, D> to_dense(const Gaussian<HostVector<T>>& q) {
   using Column = Eigen::Map<const Eigen::Matrix<T, D, 1>>;
   const auto d = Eigen::Index(q.size());
   DenseGaussian<T, D> out{Column(q.eta().span().data(), d), {}};
   out.lambda.setZero(d, d);
+  if (q.full()) {
+    const std::span<const T> packed = q.lambda_span();
+    for (Eigen::Index i = 0, at = 0; i < d; ++i) {
+      for (Eigen::Index j = 0; j <= i; ++j) {
+        out.lambda(i, j) = out.lambda(j, i) = packed[std::size_t(at++)];
+      }
+    }
+    return out;
+  }
   for (Eigen::Index i = 0; i < d; ++i) {
     out.lambda(i, i) = q.isotropic() ? q.lambda_scalar() : q.lambda_vector()[std::size_t(i)];
   }
   return out;
+}
+
+// A dense Gaussian as a message of the full family; the lower triangle is read.
+template <class To, class T, int D>
+Gaussian<HostVector<To>> to_message(const DenseGaussian<T, D>& q) {
+  const auto d = std::size_t(q.size());
+  HostVector<To> eta(d), lambda(packed_size(d));
+  for (std::size_t i = 0, at = 0; i < d; ++i) {
+    eta[i] = To(q.eta[Eigen::Index(i)]);
+    for (std::size_t j = 0; j <= i; ++j)
+      lambda[at++] = To(q.lambda(Eigen::Index(i), Eigen::Index(j)));
+  }
+  return {std::move(eta), Packed<HostVector<To>>{std::move(lambda)}};
+}
+
+// The message that a round moves about, in the precision that it is worked with.
+inline DenseGaussian<double> in_double(const Message& q) {
+  const DenseGaussian<float> dense = to_dense<float>(q);
+  return {dense.eta.cast<double>(), dense.lambda.cast<double>()};
 }
 
 }  // namespace fedep

@@ -14,8 +14,11 @@ namespace fedep {
 namespace {
 
 // What a family is called in bytes; sections look at these.
-constexpr std::array<std::uint8_t, 1> kIsotropic = {0};
-constexpr std::array<std::uint8_t, 1> kDiagonal = {1};
+constexpr std::array<std::uint8_t, 3> kCodes = {0, 1, 2};
+
+std::span<const std::uint8_t> code_of(Family family) {
+  return std::span(kCodes).subspan(std::size_t(family), 1);
+}
 
 std::string section_name(std::string_view prefix, std::string_view part) {
   return fmt::format("{}.{}", prefix, part);
@@ -25,9 +28,10 @@ Family family_of(const Record& record, std::string_view prefix) {
   const std::string name = section_name(prefix, "family");
   const std::vector<std::uint8_t>& code = record.get<std::uint8_t>(name);
   check_same_size("message_from", name, 1, code.size());
-  if (code[0] == kIsotropic[0]) return Family::isotropic;
-  if (code[0] == kDiagonal[0]) return Family::diagonal;
-  fail("message_from", name, "0 (isotropic) or 1 (diagonal)", fmt::format("{}", code[0]));
+  for (const Family family : {Family::isotropic, Family::diagonal, Family::full}) {
+    if (code[0] == code_of(family)[0]) return family;
+  }
+  fail("message_from", name, "0 (isotropic), 1 (diagonal) or 2 (full)", fmt::format("{}", code[0]));
 }
 
 template <class Get>
@@ -37,29 +41,24 @@ Message assemble(const Record& record, std::string_view prefix, Get get) {
   const std::string lambda_name = section_name(prefix, "lambda");
   const std::size_t size = record.get<float>(eta_name).size();
   const std::vector<float>& lambda = record.get<float>(lambda_name);
-  check_same_size("message_from", lambda_name, family == Family::isotropic ? 1 : size,
-                  lambda.size());
+  check_same_size("message_from", lambda_name, lambda_size(family, size), lambda.size());
   if (family == Family::isotropic) {
     const float scalar = lambda[0];
     return {HostVector<float>(get(eta_name)), scalar};
   }
-  HostVector<float> eta(get(eta_name));
-  return {std::move(eta), HostVector<float>(get(lambda_name))};
+  HostVector<float> eta(get(eta_name)), elements(get(lambda_name));
+  if (family == Family::full)
+    return {std::move(eta), Packed<HostVector<float>>{std::move(elements)}};
+  return {std::move(eta), std::move(elements)};
 }
 
 }  // namespace
 
 void append_sections(std::vector<SectionView>& sections, std::string_view prefix,
                      const Message& message) {
-  const bool isotropic = message.isotropic();
-  const std::span<const std::uint8_t> family = isotropic ? kIsotropic : kDiagonal;
-  // A const message gives its one precision by value; the section has to look at where it lives.
-  const std::span<const float> lambda =
-      isotropic ? std::span<const float>(&const_cast<Message&>(message).lambda_scalar(), 1)
-                : message.lambda_vector().span();
-  sections.push_back({section_name(prefix, "family"), family});
+  sections.push_back({section_name(prefix, "family"), code_of(message.family())});
   sections.push_back({section_name(prefix, "eta"), message.eta().span()});
-  sections.push_back({section_name(prefix, "lambda"), lambda});
+  sections.push_back({section_name(prefix, "lambda"), message.lambda_span()});
 }
 
 Message message_from(const Record& record, std::string_view prefix) {

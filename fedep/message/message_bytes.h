@@ -1,7 +1,6 @@
-// A message as sections of a record: "<prefix>.family" (u8: 0 isotropic, 1 diagonal),
-// "<prefix>.eta" (f32) and
-// "<prefix>.lambda" (f32: one number if isotropic, else as many as eta). The way there and back is
-// exact.
+// A message as sections of a record: "<prefix>.family" (u8: 0 isotropic, 1 diagonal, 2 full),
+// "<prefix>.eta" (f32) and "<prefix>.lambda" (f32: one number if isotropic, as many as eta if diagonal,
+// the lower triangle row by row if full). The way there and back is exact.
 //
 //   std::vector<SectionView> sections;
 //   append_sections(sections, "factor", factor);        // factor must outlive sections

@@ -31,6 +31,8 @@ const std::vector<Message>& messages() {
       Message({}, HostVector<float>()),
       Message({3.5f}, 2.f),
       Message({3.5f}, HostVector<float>{2.f}),
+      Message({3.5f}, Packed<HostVector<float>>{{2.f}}),
+      Message({1.f, -2.f}, Packed<HostVector<float>>{{4.f, -1e-30f, -3.f}}),
       Message({1.f, -0.f, std::numeric_limits<float>::denorm_min()}, -1e-30f),
       Message({1.f, 2.f, std::numeric_limits<float>::max()}, HostVector<float>{0.f, -1.f, 1e38f}),
   };
@@ -99,8 +101,9 @@ TEST(MessageBytes, RefuseSizesThatDoNotFit) {
 
 TEST(MessageBytes, RefuseAnUnknownFamily) {
   Record record = record_of(messages()[2]);
-  record.sections[0].values = std::vector<std::uint8_t>{2};
-  EXPECT_THAT(refusal(record), HasSubstr("must be 0 (isotropic) or 1 (diagonal), but is 2"));
+  record.sections[0].values = std::vector<std::uint8_t>{3};
+  EXPECT_THAT(refusal(record),
+              HasSubstr("must be 0 (isotropic), 1 (diagonal) or 2 (full), but is 3"));
   record.sections[0].values = std::vector<std::uint8_t>{};
   EXPECT_THAT(refusal(record), HasSubstr("factor.family must be of 1 elements, but is of 0"));
 }

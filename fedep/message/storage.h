@@ -27,4 +27,10 @@ concept Storage = requires(const V& a, typename V::Scalar s) {
   { all_finite(a) } -> std::convertible_to<bool>;
 };
 
+// Whose elements the processor can look at. Only these have a full family.
+template <class V>
+concept InMainMemory = Storage<V> && requires(const V& a) {
+  a.span();
+};
+
 }  // namespace fedep
