@@ -11,7 +11,7 @@ namespace fedep {
 namespace {
 
 std::uint64_t bytes_per_client(const Phase& phase, std::size_t weights) {
-  const std::uint64_t numbers = phase.family == Family::isotropic ? weights + 1 : 2 * weights;
+  const std::uint64_t numbers = weights + lambda_size(phase.family, weights);
   const OptimizerSettings& optimizer = phase.factor_optimizer;
   const std::size_t slots = find_optimizer(optimizer.name).slots(optimizer).size();
   return sizeof(float) * numbers * (1 + slots);

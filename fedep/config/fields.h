@@ -100,6 +100,7 @@ void list_fields(Fields& f, ServerSettings& s) {
 template <class Fields>
 void list_fields(Fields& f, InferenceSettings& s) {
   f("name", s.name);
+  f("family", s.family);
   f("alpha", s.alpha, positive_square());
   f("scale", s.scale, positive());
   f("initial_scale", s.initial_scale, not_negative_square());

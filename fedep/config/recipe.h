@@ -122,9 +122,18 @@ enum class LabelSampler {
   softmax_index,  // a softmax draw's index as target of every tag, as the reference has it
 };
 
+// How a phase's messages hold precisions (message/gaussian.h).
+enum class FamilyChoice {
+  automatic,  // full where that is known to work (sim/family_choice.h), else what the method has
+  isotropic,
+  diagonal,
+  full,
+};
+
 // Which fields matter depends on the name. Defaults are the textbook's.
 struct InferenceSettings {
   std::string name = {};
+  FamilyChoice family = FamilyChoice::automatic;
   double alpha = 1.0;  // precision per data point: scaled identity, and factors at hand-over
   double scale = 1.0;  // of a client's own precision
   double initial_scale = 0.0;  // NGVI's precision per data point before its first step

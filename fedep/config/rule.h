@@ -108,6 +108,11 @@ inline constexpr auto words_of(LabelSampler) {
   return std::array{Word{"model", LabelSampler::model},
                     Word{"softmax_index", LabelSampler::softmax_index}};
 }
+inline constexpr auto words_of(FamilyChoice) {
+  return std::array{Word{"auto", FamilyChoice::automatic},
+                    Word{"isotropic", FamilyChoice::isotropic},
+                    Word{"diagonal", FamilyChoice::diagonal}, Word{"full", FamilyChoice::full}};
+}
 inline constexpr auto words_of(FactorStart) {
   return std::array{Word{"carry_mean", FactorStart::carry_mean}, Word{"flat", FactorStart::flat}};
 }

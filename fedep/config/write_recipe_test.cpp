@@ -186,9 +186,9 @@ TEST(WriteRecipe, HasEveryKeyItEverHad) {
   EXPECT_EQ(names_of<AverageSettings>(), (Names{"kind", "rounds"}));
   EXPECT_EQ(names_of<CooldownSettings>(), (Names{"after", "rounds", "to"}));
   EXPECT_EQ(names_of<InferenceSettings>(),
-            (Names{"name", "alpha", "scale", "initial_scale", "shrinkage", "epochs", "samples",
-                   "decay", "clip_std", "rescale", "unbiased", "average_within_epoch", "langevin",
-                   "rho", "mixin_epochs", "label_sampler"}));
+            (Names{"name", "family", "alpha", "scale", "initial_scale", "shrinkage", "epochs",
+                   "samples", "decay", "clip_std", "rescale", "unbiased", "average_within_epoch",
+                   "langevin", "rho", "mixin_epochs", "label_sampler"}));
   EXPECT_EQ(names_of<EvaluateSettings>(),
             (Names{"every", "samples", "marginal_every", "examples", "calibrated_every"}));
   EXPECT_EQ(names_of<CheckpointSettings>(), (Names{"every", "keep", "sites", "factors"}));

@@ -20,13 +20,28 @@ double sum_of_squares(std::span<const float> x) {
   return total;
 }
 
+double squares_of_lambda(const Message& delta) {
+  switch (delta.family()) {
+    case Family::isotropic:
+      return double(delta.size()) * double(delta.lambda_scalar()) * double(delta.lambda_scalar());
+    case Family::diagonal:
+      return sum_of_squares(delta.lambda_vector().span());
+    case Family::full:
+      break;
+  }
+  const std::span<const float> packed = delta.lambda_span();
+  double diagonal = 0;
+  for (std::size_t i = 0; i < delta.size(); ++i) {
+    const double x = double(packed[packed_index(i, i)]);
+    diagonal += x * x;
+  }
+  return 2 * sum_of_squares(packed) - diagonal;
+}
+
 }  // namespace
 
 double joint_norm(const Message& delta) {
-  const double lambda = delta.isotropic() ? double(delta.size()) * double(delta.lambda_scalar()) *
-                                                double(delta.lambda_scalar())
-                                          : sum_of_squares(delta.lambda_vector().span());
-  return std::sqrt(sum_of_squares(delta.eta().span()) + lambda);
+  return std::sqrt(sum_of_squares(delta.eta().span()) + squares_of_lambda(delta));
 }
 
 double clip_factor(double norm, double limit) {

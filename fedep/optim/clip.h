@@ -6,7 +6,8 @@
 
 namespace fedep {
 
-// ‖(Δeta, Δlambda)‖₂; an isotropic Δlambda counts once per coordinate.
+// ‖(Δeta, Δlambda)‖₂; an isotropic Δlambda counts once per coordinate, and of a matrix every
+// element does, those off the diagonal twice.
 double joint_norm(const Message& delta);
 
 // What to multiply a delta of this norm by: 1 below the limit, limit/norm from it on. No limit: 0

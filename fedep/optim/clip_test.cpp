@@ -41,6 +41,12 @@ TEST(Clip, CountsAnIsotropicPrecisionOncePerCoordinate) {
   EXPECT_DOUBLE_EQ(joint_norm(isotropic), std::sqrt(1 + 4 + 9 + 16 + 4 * 4.0));
 }
 
+TEST(Clip, CountsWhatIsOffAMatrixsDiagonalTwice) {
+  // [[1, 2], [2, 3]] has a Frobenius norm of sqrt(1 + 4 + 4 + 9).
+  const Message delta(V{4, 0}, Packed<V>{{1, 2, 3}});
+  EXPECT_DOUBLE_EQ(joint_norm(delta), std::sqrt(16 + 18.0));
+}
+
 TEST(Clip, SumsEveryElementWhateverTheLength) {
   for (std::size_t d = 0; d < 40; ++d) {
     EXPECT_DOUBLE_EQ(joint_norm(Message(V(d, 1), V(d, 2))), std::sqrt(5.0 * double(d)));

@@ -23,16 +23,23 @@ struct GuardOutcome {
 
 // Coordinates of `after` without a positive, finite precision; an improper isotropic message has
 // all of them. A coordinate about which nobody has said anything yet (precision zero before and
-// after) does not count.
+// after) does not count. In the full family: directions, that is eigenvalues of Λ.
 std::size_t count_improper(const Message& before, const Message& after);
+// Whether there is any, found out without counting where that is cheaper.
+bool is_improper(const Message& before, const Message& after);
+template <Storage V>
+bool is_improper(const Gaussian<V>& before, const Gaussian<V>& after) {
+  return count_improper(before, after) > 0;
+}
 
 // Precisions below the floor are raised to it. A positive one keeps its mean, an improper one gets
-// the mean that `before` had there (0 if it had none).
+// the mean that `before` had there (0 if it had none). In the full family: eigenvalues, along their
+// directions.
 void raise_to_floor(const Message& before, Message& after, float floor);
 
 // Changes `after` if the mode asks for it. back_off tries scale = 0.8, 0.64, … down to 1e-6 and
-// then gives up: then, and always in mode skip, `after` becomes `before`. Other storages bring the
-// two functions above.
+// then gives up: then, and always in mode skip, `after` becomes `before`. Other storages bring
+// count_improper() and raise_to_floor().
 template <Storage V>
 GuardOutcome guard(const GuardSettings& settings, const Gaussian<V>& before, Gaussian<V>& after) {
   constexpr double kShrink = 0.8;  // as EP implementations for hierarchical models do (Vehtari+20)
@@ -48,7 +55,7 @@ GuardOutcome guard(const GuardSettings& settings, const Gaussian<V>& before, Gau
       const Gaussian<V> wanted = after;
       for (double scale = kShrink; scale >= kSmallestScale; scale *= kShrink) {
         after = product(before, power(quotient(wanted, before), typename V::Scalar(scale)));
-        if (count_improper(before, after) == 0) {
+        if (!is_improper(before, after)) {
           outcome.scale = scale;
           return outcome;
         }

@@ -120,5 +120,35 @@ TEST(Guard, LeavesPrecisionsFromTheFloorOn) {
   EXPECT_EQ(after, wanted);
 }
 
+TEST(Guard, LooksAtDirectionsInTheFullFamily) {
+  // Eigenvalues 3 and -1 of a matrix whose diagonal is positive.
+  const Message before(V{1, 1}, Packed<V>{{2, 0, 2}}), wanted(V{3, 3}, Packed<V>{{1, 2, 1}});
+  EXPECT_EQ(count_improper(before, wanted), 1u);
+  EXPECT_TRUE(is_improper(before, wanted));
+  EXPECT_EQ(count_improper(before, before), 0u);
+  EXPECT_FALSE(is_improper(before, before));
+  const Message flat = flat_like(V(2), Family::full);
+  EXPECT_EQ(count_improper(flat, flat), 0u);
+  EXPECT_EQ(count_improper(before, flat), 2u);
+  for (const GuardMode mode : kModes) {
+    Message after = wanted;
+    const GuardOutcome outcome = guard({.mode = mode, .floor = 0.5}, before, after);
+    EXPECT_EQ(outcome.improper, 1u);
+    EXPECT_EQ(outcome.skipped, mode == GuardMode::skip);
+    EXPECT_EQ(is_proper(after), mode != GuardMode::count);
+    if (mode == GuardMode::back_off) {
+      EXPECT_NEAR(outcome.scale, 0.64, 1e-12);  // positive definite below 2/3
+      const Message kept = product(before, power(quotient(wanted, before), float(outcome.scale)));
+      EXPECT_EQ(after, kept);
+    }
+    if (mode == GuardMode::floor) {
+      EXPECT_NEAR(min_precision(after), 0.5, 1e-6);
+      // Along (1, 1), of eigenvalue 3, the mean stays 1; along (1, -1) it is that of before, 0.
+      EXPECT_NEAR(mean(after)[0], 1, 1e-6);
+      EXPECT_NEAR(mean(after)[1], 1, 1e-6);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace fedep

@@ -1,5 +1,6 @@
 #include "fedep/optim/optimizer.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -81,10 +82,10 @@ constexpr std::array kOptimizers{
 };
 
 Message constant_message(const Message& like, float value) {
-  HostVector<float> eta = constant_like(like.eta(), value);
-  if (like.isotropic()) return {std::move(eta), value};
-  HostVector<float> lambda = eta;
-  return {std::move(eta), std::move(lambda)};
+  Message out = flat_like(like.eta(), like.family());
+  std::ranges::fill(out.eta().span(), value);
+  std::ranges::fill(out.lambda_span(), value);
+  return out;
 }
 
 }  // namespace

@@ -4,9 +4,12 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <string_view>
+#include <utility>
 
 #include "fedep/message/check.h"
+#include "fedep/message/full_precision.h"
 
 namespace fedep {
 namespace {
@@ -28,13 +31,41 @@ std::int64_t number_in(const SafetensorsFile& file, const std::string& key) {
 }
 
 // Standard deviations of the coordinates that have one, ascending.
-std::vector<double> deviations(const std::vector<float>& lambda) {
+std::vector<double> deviations(std::span<const float> lambda) {
   std::vector<double> out;
   out.reserve(lambda.size());
   for (const float precision : lambda) {
     if (precision > 0 && std::isfinite(precision)) out.push_back(1 / std::sqrt(double(precision)));
   }
   std::sort(out.begin(), out.end());
+  return out;
+}
+
+// Each weight's own precision where there is a matrix: one over its variance, 0 of an improper one.
+std::vector<float> marginal_precisions(const SafetensorsFile& checkpoint, std::int64_t weights) {
+  const Packed<HostVector<float>> lambda{HostVector<float>(checkpoint.get<float>(kLambda))};
+  const auto d = std::size_t(weights);
+  check_same_size(checkpoint.origin, std::string(kLambda), packed_size(d), lambda.elements.size());
+  std::vector<float> out(d, 0.0f);
+  if (!is_positive_definite(lambda, d)) return out;
+  const HostVector<float> variances = inverse_diagonal(lambda, d);
+  for (std::size_t i = 0; i < d; ++i) out[i] = 1 / variances[i];
+  return out;
+}
+
+// Tensors' names and precisions, of `marginal` where there are some.
+std::vector<std::pair<std::string, std::span<const float>>> layers_of(
+    const SafetensorsFile& checkpoint, std::span<const float> marginal) {
+  std::vector<std::pair<std::string, std::span<const float>>> out;
+  const std::string_view prefix = marginal.empty() ? "lambda." : kEta;
+  std::size_t begin = 0;
+  for (const Tensor& tensor : checkpoint.tensors) {
+    if (!tensor.name.starts_with(prefix)) continue;
+    const std::vector<float>& own = checkpoint.get<float>(tensor.name);
+    out.emplace_back(tensor.name.substr(prefix.size()),
+                     marginal.empty() ? std::span(own) : marginal.subspan(begin, own.size()));
+    begin += own.size();
+  }
   return out;
 }
 
@@ -72,7 +103,8 @@ PosteriorSpread posterior_spread(const SafetensorsFile& checkpoint) {
     for (const std::int64_t extent : tensor.shape) size *= extent;
     spread.weights += size;
   }
-  if (checkpoint.has(kLambda)) {
+  const bool has_matrix = checkpoint.has(kLambda) && !checkpoint.tensor(kLambda).shape.empty();
+  if (checkpoint.has(kLambda) && !has_matrix) {
     const std::vector<float>& lambda = checkpoint.get<float>(kLambda);
     const std::vector<double> there = deviations(lambda);
     spread.isotropic = true;
@@ -81,11 +113,11 @@ PosteriorSpread posterior_spread(const SafetensorsFile& checkpoint) {
   }
   std::vector<std::vector<double>> by_layer;
   double low = std::numeric_limits<double>::infinity(), high = 0;
-  for (const Tensor& tensor : checkpoint.tensors) {
-    if (!tensor.name.starts_with("lambda.")) continue;
-    const std::vector<float>& lambda = checkpoint.get<float>(tensor.name);
+  const std::vector<float> marginal =
+      has_matrix ? marginal_precisions(checkpoint, spread.weights) : std::vector<float>();
+  for (const auto& [name, lambda] : layers_of(checkpoint, marginal)) {
     std::vector<double> sorted = deviations(lambda);
-    spread.layers.push_back({.name = tensor.name.substr(kLambda.size() + 1),
+    spread.layers.push_back({.name = name,
                              .weights = std::int64_t(lambda.size()),
                              .improper = std::int64_t(lambda.size() - sorted.size()),
                              .low = sorted.empty() ? kNan : sorted.front(),

@@ -32,7 +32,7 @@ void add_to(std::vector<std::int64_t>& sum, const std::vector<std::int64_t>& uni
 Aggregate::Aggregate(const Grid& grid, std::size_t size, Family family) : grid_(grid) {
   sum_.family = family;
   sum_.eta.assign(size, 0);
-  sum_.lambda.assign(family == Family::isotropic ? 1 : size, 0);
+  sum_.lambda.assign(lambda_size(family, size), 0);
 }
 
 void Aggregate::check_shape(const GridDelta& delta) const {

@@ -169,6 +169,9 @@ Message from_grid(const Grid& grid, const GridDelta& delta) {
   HostVector<float> eta = scaled(delta.eta, grid.eta_exponent);
   HostVector<float> lambda = scaled(delta.lambda, grid.lambda_exponent);
   if (delta.family == Family::isotropic) return {std::move(eta), lambda[0]};
+  if (delta.family == Family::full) {
+    return {std::move(eta), Packed<HostVector<float>>{std::move(lambda)}};
+  }
   return {std::move(eta), std::move(lambda)};
 }
 

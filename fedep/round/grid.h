@@ -26,7 +26,7 @@ struct Grid {
   bool operator==(const Grid&) const = default;
 };
 
-// A delta on the grid. lambda has one element (isotropic) or as many as eta.
+// A delta on the grid. lambda has as many elements as lambda_size() says.
 struct GridDelta {
   Family family = Family::isotropic;
   std::vector<std::int64_t> eta;

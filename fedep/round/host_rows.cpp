@@ -40,6 +40,8 @@ Message cavity_of(const RoundTask& round, const Message& factor, double share) {
 // Whether the guard has nothing to count or to change, found out in one pass.
 bool is_in_order(const GuardSettings& settings, const Message& cavity) {
   const float least = settings.mode == GuardMode::floor ? float(settings.floor) : 0.0f;
+  if (cavity.full())
+    return is_positive_definite(cavity.lambda_packed(), cavity.size(), double(least));
   const float most = std::numeric_limits<float>::max();
   unsigned wrong = 0;  // no early end and no bool, so that the loop vectorises
   for (const float x : cavity.lambda_span()) {
@@ -93,9 +95,8 @@ std::vector<ClientRun> HostRows::infer(std::vector<Visit> visits, std::span<cons
 }
 
 void HostRows::add(Message delta) {
-  // An isotropic delta of a diagonal round is written out.
-  if (delta.family() != round_->global.family()) delta = to_diagonal(delta);
-  deltas_.push_back(std::move(delta));
+  // A delta of a smaller family than the round's is written out.
+  deltas_.push_back(in_family(std::move(delta), round_->global.family()));
   sent_.emplace_back();
 }
 

@@ -68,7 +68,69 @@ void check_average(std::size_t phase, const PhaseSettings& settings,
   }
 }
 
+// What the optimizers of a phase are, and where the recipe has them.
+struct PhaseOptimizer {
+  OptimizerSettings settings;
+  std::string key;
+};
+PhaseOptimizer server_optimizer(const Recipe& recipe, std::size_t phase) {
+  const auto& own = recipe.phases[phase].optimizer;
+  if (own) return {*own, fmt::format("phase.{}.optimizer", phase)};
+  return {recipe.server.optimizer, "server.optimizer"};
+}
+PhaseOptimizer factor_optimizer(const Recipe& recipe, std::size_t phase) {
+  const auto& of_factors = recipe.server.factor_optimizer;
+  if (recipe.phases[phase].optimizer || !of_factors) return server_optimizer(recipe, phase);
+  return {*of_factors, "server.factor_optimizer"};
+}
+
+// Steps other than sgd's act on single elements of a matrix, which need not stay positive definite;
+// with momentum factors and q part.
+std::string optimizer_problem(const PhaseOptimizer& optimizer) {
+  const OptimizerSettings& settings = optimizer.settings;
+  if (settings.name != "sgd") return fmt::format("{} is {}, not sgd", optimizer.key, settings.name);
+  if (settings.momentum == 0) return {};
+  return fmt::format("{} has momentum {}", optimizer.key, settings.momentum);
+}
+
+Family family_of_phase(const Recipe& recipe, std::size_t phase, Family of_method) {
+  const InferenceSettings& inference = *recipe.phases[phase].inference;
+  const FamilyChoice choice = inference.family;
+  if (choice == FamilyChoice::full || of_method == Family::full) {
+    const std::string why = full_family_problem(recipe, phase);
+    if (!why.empty()) {
+      refuse(phase, "inference.family:", "full cannot be had, because " + why);
+    }
+  }
+  if (choice == FamilyChoice::full) return Family::full;
+  if (choice == FamilyChoice::automatic) return of_method;
+  const Family asked = choice == FamilyChoice::isotropic ? Family::isotropic : Family::diagonal;
+  if (asked != of_method) {
+    refuse(phase, "inference.family:",
+           fmt::format("{} does not have the family {}, which is asked for", inference.name,
+                       asked == Family::isotropic ? "isotropic" : "diagonal"));
+  }
+  return asked;
+}
+
 }  // namespace
+
+std::string full_family_problem(const Recipe& recipe, std::size_t phase) {
+  const PhaseSettings& settings = recipe.phases[phase];
+  const CavityKind cavity = settings.cavity.value_or(find_algorithm(settings.algorithm).cavity);
+  if (!recipe.server.prior) return "server.prior is flat";
+  if (recipe.server.grid_bits != 64) {
+    return fmt::format("server.grid_bits is {}, not 64", recipe.server.grid_bits);
+  }
+  if (cavity == CavityKind::flat) return fmt::format("phase.{}.cavity is flat", phase);
+  if (settings.average) {
+    return fmt::format("phase.{}.average has precisions weight by weight", phase);
+  }
+  if (std::string why = optimizer_problem(server_optimizer(recipe, phase)); !why.empty())
+    return why;
+  if (cavity != CavityKind::own_factor) return {};
+  return optimizer_problem(factor_optimizer(recipe, phase));
+}
 
 double optimizer_scale(const Phase& phase, std::int64_t round, double damping) {
   const double scale = phase.damping.outside ? damping : 1.0;
@@ -103,10 +165,9 @@ std::vector<Phase> plan_phases(const Recipe& recipe,
                                    phases.size(), algorithm.name));
     }
     const ServerSettings& server = recipe.server;
-    const OptimizerSettings optimizer = settings.optimizer.value_or(server.optimizer);
+    const OptimizerSettings optimizer = server_optimizer(recipe, phases.size()).settings;
     check_optimizer(optimizer);
-    const OptimizerSettings factor =
-        settings.optimizer.value_or(server.factor_optimizer.value_or(server.optimizer));
+    const OptimizerSettings factor = factor_optimizer(recipe, phases.size()).settings;
     check_optimizer(factor);
     const bool carries = settings.optimizer_state == OptimizerHandover::carry;
     if (carries && !phases.empty()) check_carried(phases, optimizer);
@@ -116,7 +177,9 @@ std::vector<Phase> plan_phases(const Recipe& recipe,
         .algorithm = &algorithm,
         .first_round = first_round,
         .rounds = settings.rounds,
-        .family = algorithm.point_estimate ? Family::isotropic : family_of(inference.name),
+        .family = algorithm.point_estimate
+                      ? Family::isotropic
+                      : family_of_phase(recipe, phases.size(), family_of(inference.name)),
         .cavity = settings.cavity.value_or(algorithm.cavity),
         .share = settings.share,
         .weight = settings.weight.value_or(algorithm.weight),

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -55,7 +56,12 @@ double optimizer_scale(const Phase& phase, std::int64_t round, double damping);
 // where no schedule touches them.
 std::optional<Phase> phase_in_round(const Phase& phase, std::int64_t round);
 
-// `family_of` names the family that an inference method's tilted distributions belong to.
+// Why a phase of a recipe cannot have messages with full precision matrices, with the key to change;
+// empty if it can. What depends on its data or its inference method is not looked at.
+std::string full_family_problem(const Recipe& recipe, std::size_t phase);
+
+// `family_of` names the family that an inference method's tilted distributions belong to. It is the
+// phase's, unless the phase asks for `full`.
 std::vector<Phase> plan_phases(const Recipe& recipe,
                                const std::function<Family(std::string_view)>& family_of);
 

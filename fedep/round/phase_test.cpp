@@ -208,5 +208,59 @@ TEST(PlanPhases, SayWhatIsMissingOrWrong) {
   EXPECT_THROW(plan_phases(recipe, diagonal_if_exact), InputError);
 }
 
+Recipe full_phase() {
+  Recipe recipe;
+  recipe.server.prior = PriorSettings{};
+  recipe.phases = {{.algorithm = "fed_ep", .rounds = 3}};
+  recipe.phases[0].inference = InferenceSettings{.name = "exact", .family = FamilyChoice::full};
+  return recipe;
+}
+
+TEST(PlanPhases, HaveTheFamilyThatIsAskedForOrTheMethods) {
+  Recipe recipe = full_phase();
+  EXPECT_EQ(plan_phases(recipe, diagonal_if_exact)[0].family, Family::full);
+  for (const FamilyChoice choice : {FamilyChoice::automatic, FamilyChoice::diagonal}) {
+    recipe.phases[0].inference->family = choice;
+    EXPECT_EQ(plan_phases(recipe, diagonal_if_exact)[0].family, Family::diagonal);
+  }
+  recipe.phases[0].inference->family = FamilyChoice::isotropic;
+  EXPECT_EQ(
+      refusal(recipe),
+      "phase.0.inference.family: exact does not have the family isotropic, which is asked for");
+}
+
+TEST(PlanPhases, RefuseAFullFamilyByTheNameOfWhatStandsInItsWay) {
+  const std::string cannot = "phase.0.inference.family: full cannot be had, because ";
+  Recipe recipe = full_phase();
+  recipe.server.prior.reset();
+  EXPECT_EQ(refusal(recipe), cannot + "server.prior is flat");
+  recipe = full_phase();
+  recipe.server.grid_bits = 32;
+  EXPECT_EQ(refusal(recipe), cannot + "server.grid_bits is 32, not 64");
+  recipe = full_phase();
+  recipe.phases[0].cavity = CavityKind::flat;
+  EXPECT_EQ(refusal(recipe), cannot + "phase.0.cavity is flat");
+  recipe = full_phase();
+  recipe.phases[0].average = AverageSettings{};
+  EXPECT_EQ(refusal(recipe), cannot + "phase.0.average has precisions weight by weight");
+  for (const char* name : {"adagrad", "adam", "yogi"}) {
+    recipe = full_phase();
+    recipe.server.optimizer.name = name;
+    EXPECT_EQ(refusal(recipe), cannot + "server.optimizer is " + name + ", not sgd");
+    recipe.phases[0].optimizer = OptimizerSettings{};
+    EXPECT_EQ(refusal(recipe), "");
+    recipe.phases[0].optimizer->name = name;
+    EXPECT_EQ(refusal(recipe), cannot + "phase.0.optimizer is " + name + ", not sgd");
+  }
+  recipe = full_phase();
+  recipe.server.optimizer.momentum = 0.5;
+  EXPECT_EQ(refusal(recipe), cannot + "server.optimizer has momentum 0.5");
+  recipe = full_phase();
+  recipe.server.factor_optimizer = OptimizerSettings{.momentum = 0.5};
+  EXPECT_EQ(refusal(recipe), cannot + "server.factor_optimizer has momentum 0.5");
+  recipe.phases[0].algorithm = "fed_sep";  // without factors
+  EXPECT_EQ(refusal(recipe), "");
+}
+
 }  // namespace
 }  // namespace fedep

@@ -67,6 +67,9 @@ RoundNumbers play_round(ServerStateOf<V>& state, const Phase& planned, std::uint
       }
     }
   }
+  if constexpr (InMainMemory<V>) {
+    if (next.full()) numbers.condition = condition_number(next.lambda_packed(), next.size());
+  }
   executor.settle(round, counted.taken, numbers.step_scale * renormalised);
   state.global = std::move(next);
   if (counts_in_average(phase, state.round)) {

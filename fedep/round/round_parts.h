@@ -25,6 +25,7 @@ struct RoundNumbers {
   std::size_t improper_cavities = 0;  // clients with one
   std::size_t improper_global = 0;    // coordinates of the new global before the guard acted
   double step_scale = 1;              // of the server's step, below 1 after a back-off
+  double condition = 0;               // of the new q's precision matrix in the full family, else 0
   std::size_t steps = 0;              // minibatch steps of all clients
   double loss_sum = 0;                // over those steps
   std::uint64_t bytes_up = 0;         // payload of deltas, as they would travel
@@ -59,7 +60,7 @@ Tally tally(std::vector<Report> reports, std::size_t asked, std::size_t elements
 // Numbers that a message has.
 template <Storage V>
 std::size_t numbers_of(const Gaussian<V>& message) {
-  return message.size() + (message.isotropic() ? 1 : message.size());
+  return message.size() + lambda_size(message.family(), message.size());
 }
 
 // Weights were shares of the examples asked for: what makes them shares of those that came.

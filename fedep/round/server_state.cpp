@@ -9,10 +9,6 @@
 namespace fedep {
 namespace {
 
-Message in_family(Message q, Family family) {
-  return family == Family::diagonal && q.isotropic() ? to_diagonal(q) : q;
-}
-
 // Slots shaped for `global`. Where lambda never moved (FedAvg, FedPA) or had another shape, its
 // slots are eta's, of which an isotropic lambda takes the average.
 OptimizerState carried(const OptimizerState& from, const Message& global) {
@@ -39,6 +35,7 @@ HostVector<float> point_estimate(const ServerState& state) {
   if (state.initial.size() != q.size()) {
     throw RunError(fmt::format("round {}: q must be finite, but has NaN or infinity", state.round));
   }
+  if (q.full()) return stationary_point(q.lambda_packed(), q.eta(), state.initial);
   const HostVector<float> lambda = q.lambda_full();
   HostVector<float> point = state.initial;
   for (std::size_t i = 0; i < q.size(); ++i) {
@@ -92,7 +89,7 @@ ServerState begin_phase(ServerState state, const Phase& phase, std::int64_t inde
     Message global = from_mean(carried_mean, lambda);
     const HostVector<float> factors_eta = global.eta() - state.prior.eta();
     state.unvisited.per_example =
-        in_family({float(1 / n) * factors_eta, float(phase.alpha)}, phase.family);
+        in_family(Message(float(1 / n) * factors_eta, float(phase.alpha)), phase.family);
     state.global = in_family(std::move(global), phase.family);
   }
   const bool carry = phase.carries_optimizer && !first;

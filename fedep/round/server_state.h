@@ -44,7 +44,7 @@ struct ServerStateOf {
 using ServerState = ServerStateOf<HostVector<float>>;
 
 // Where chains start and predictions are made: eta / lambda, as the reference has it for negative
-// precisions too; the initial weights in coordinates that q says nothing about.
+// precisions too; the initial weights in coordinates, or directions, that q says nothing about.
 HostVector<float> point_estimate(const ServerState& state);
 
 // What a round must know of q before it begins. Other storages bring their own begin_round().

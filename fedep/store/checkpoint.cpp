@@ -46,6 +46,9 @@ class TensorWriter {
     add(prefix + "eta.", message.eta().span());
     if (message.isotropic()) {
       tensors_.push_back({prefix + "lambda", {}, message.lambda_span()});
+    } else if (message.full()) {
+      const auto size = std::int64_t(message.lambda_span().size());
+      tensors_.push_back({prefix + "lambda", {size}, message.lambda_span()});
     } else {
       add(prefix + "lambda.", message.lambda_span());
     }
@@ -82,7 +85,11 @@ class TensorReader {
     HostVector<float> eta = vector(prefix + "eta.");
     if (!file_.has(prefix + "lambda")) return {std::move(eta), vector(prefix + "lambda.")};
     const std::vector<float>& lambda = file_.get<float>(prefix + "lambda");
-    check_same_size(file_.origin, prefix + "lambda", 1, lambda.size());
+    const bool full = !file_.tensor(prefix + "lambda").shape.empty();
+    check_same_size(file_.origin, prefix + "lambda",
+                    lambda_size(full ? Family::full : Family::isotropic, eta.size()),
+                    lambda.size());
+    if (full) return {std::move(eta), Packed<HostVector<float>>{HostVector<float>(lambda)}};
     return {std::move(eta), lambda[0]};
   }
 

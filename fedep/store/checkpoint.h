@@ -4,13 +4,13 @@
 //   write_checkpoint(path, {state, manifest, to_toml(recipe), {"momentum"}}, layout);
 //   const Checkpoint checkpoint = read_checkpoint(path, layout);
 //
-// Tensors, in the model's shapes: eta.<name>, lambda.<name> (isotropic: one number, lambda), and
-// where there are some optim.<slot>.eta.<name>, optim.<slot>.lambda.<name>, unvisited.eta.<name>,
-// unvisited.lambda…, prior.eta.<name>, prior.lambda…, initial.<name>, average.mean.<name>,
-// average.variance.<name>, average.lambda.<name>. Metadata: format, round,
-// phase, recipe, model (a hash of the layout), sites, and a checksum per tensor. Since version 2
-// also log and site_seals, which bind it to the log and the site files that it was written with;
-// store/own_checkpoint.h says what follows from that.
+// Tensors, in the model's shapes: eta.<name>, lambda.<name> (isotropic: one number, lambda; full: the
+// lower triangle row by row, lambda), and where there are some optim.<slot>.eta.<name>,
+// optim.<slot>.lambda.<name>, unvisited.eta.<name>, unvisited.lambda…, prior.eta.<name>,
+// prior.lambda…, initial.<name>, average.mean.<name>, average.variance.<name>,
+// average.lambda.<name>. Metadata: format, round, phase, recipe, model (a hash of the layout), sites,
+// and a checksum per tensor. Since version 2 also log and site_seals, which bind it to the log and the
+// site files that it was written with; store/own_checkpoint.h says what follows from that.
 #pragma once
 
 #include <filesystem>

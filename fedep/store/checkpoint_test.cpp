@@ -4,6 +4,8 @@
 
 #include "fedep/message/error.h"
 #include "fedep/message/test_folder.h"
+#include "fedep/random/stream.h"
+#include "fedep/store/safetensors.h"
 
 namespace fedep {
 namespace {
@@ -58,6 +60,62 @@ TEST(Checkpoint, OfAnotherModelIsRefused) {
   write_checkpoint(path, everything(Family::diagonal), kLayout);
   EXPECT_THROW(read_checkpoint(path, {{"weight", {4, 1}}, {"bias", {1}}}), InputError);
   EXPECT_THROW(read_checkpoint(path, {{"weight", {2, 2}}}), InputError);
+}
+
+Message random_message(std::size_t d, Family family, std::uint32_t step) {
+  Stream stream({.seed = 4, .step = step});
+  Message out = flat_like(V(d), family);
+  for (float& x : out.eta().span()) x = float(stream.normal());
+  for (float& x : out.lambda_span()) x = float(stream.normal());
+  return out;
+}
+
+Checkpoint random_checkpoint(std::size_t d, Family family) {
+  Checkpoint out;
+  out.state.round = 7;
+  out.state.phase = 1;
+  out.state.initial = random_message(d, family, 1).eta();
+  out.state.prior = random_message(d, family, 2);
+  out.state.global = random_message(d, family, 3);
+  out.state.unvisited.per_example = random_message(d, family, 4);
+  out.state.grid = {.largest_eta = 0.1, .largest_lambda = 3, .extra_bits = 16};
+  out.sites = {{12, 3}, {99, 6}};
+  out.recipe = "seed = 1\n";
+  out.log = 0xabcdef;
+  out.seals = {{12, 7}, {99, 8}};
+  return out;
+}
+
+Layout linear_of(std::int64_t features) {
+  Layout layout;
+  if (features > 0) layout.push_back({"weight", {features, 1}});
+  layout.push_back({"bias", {1}});
+  return layout;
+}
+
+TEST(Checkpoint, ComesBackInEveryBitWhateverTheFamily) {
+  const TemporaryFolder folder;
+  for (const std::int64_t features : {0, 1, 4}) {  // a single weight too: no family is another
+    for (const Family family : {Family::isotropic, Family::diagonal, Family::full}) {
+      const Layout layout = linear_of(features);
+      const Checkpoint kept = random_checkpoint(size_of(layout), family);
+      const auto path = folder.path() / "checkpoint.safetensors";
+      write_checkpoint(path, kept, layout);
+      EXPECT_EQ(read_checkpoint(path, layout), kept);
+    }
+  }
+}
+
+TEST(Checkpoint, HasTheLowerTriangleOfAFullPrecisionAsOneTensor) {
+  const TemporaryFolder folder;
+  const Layout layout = linear_of(2);
+  Checkpoint kept = random_checkpoint(3, Family::full);
+  const auto path = folder.path() / "checkpoint.safetensors";
+  write_checkpoint(path, kept, layout);
+  const SafetensorsFile file = read_safetensors(path);
+  EXPECT_EQ(file.tensor("lambda").shape, (std::vector<std::int64_t>{6}));
+  EXPECT_EQ(V(file.get<float>("lambda")), kept.state.global.lambda_packed().elements);
+  EXPECT_THROW(read_checkpoint(path, linear_of(3)), InputError);
 }
 
 }  // namespace

@@ -29,6 +29,7 @@ RoundRecord record_of(std::int64_t round, std::string_view phase, const RoundNum
                      .clipped = std::int64_t(numbers.clipped),
                      .guarded = std::int64_t(numbers.guarded()),
                      .step_scale = numbers.step_scale,
+                     .condition = numbers.condition,
                      .client_steps = std::int64_t(numbers.steps),
                      .bytes_up = std::int64_t(numbers.bytes_up),
                      .bytes_down = std::int64_t(numbers.bytes_down),

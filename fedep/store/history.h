@@ -48,6 +48,7 @@ struct RoundRecord {
   std::int64_t clipped = 0;
   std::int64_t guarded = 0;
   double step_scale = 1;
+  double condition = 0;  // of q's precision matrix in the full family; 0: none
   std::int64_t client_steps = 0;
   std::int64_t bytes_up = 0;
   std::int64_t bytes_down = 0;

@@ -36,7 +36,7 @@ void read(const Json& line, const char* name, Number& value) {
 
 // What a round without scores says; everything else on a round's line is a score.
 bool is_own_field(const std::string& name) {
-  static const Json own = Json::parse(line_of(RoundRecord{}));
+  static const Json own = Json::parse(line_of(RoundRecord{.condition = 1}));
   return own.contains(name);
 }
 
@@ -66,6 +66,7 @@ RoundRecord round_in(const Json& line) {
   read(line, "clipped", round.clipped);
   read(line, "guarded", round.guarded);
   read(line, "step_scale", round.step_scale);
+  read(line, "condition", round.condition);
   read(line, "client_steps", round.client_steps);
   read(line, "bytes_up", round.bytes_up);
   read(line, "bytes_down", round.bytes_down);
@@ -135,6 +136,7 @@ std::string line_of(const RoundRecord& round) {
             {"bytes_down", round.bytes_down},
             {"seconds", round.seconds},
             {"train_loss", number(round.train_loss)}};
+  if (round.condition != 0) line["condition"] = number(round.condition);
   for (const auto& [name, value] : round.scores) line[name] = number(value);
   return line.dump();
 }

@@ -37,9 +37,12 @@ SiteState random_state(Stream& stream) {
     for (float& x : v.span()) x = float(stream.normal());
     return v;
   };
-  const bool isotropic = stream.below(2) == 0;
+  const auto family = Family(stream.below(3));
   const auto message = [&] {
-    return isotropic ? Message(vector(), float(stream.normal())) : Message(vector(), vector());
+    Message out = flat_like(vector(), family);
+    out.eta() = vector();
+    for (float& x : out.lambda_span()) x = float(stream.normal());
+    return out;
   };
   SiteState state{.factor = message(),
                   .optimizer = {.steps = std::int64_t(stream.below(100)), .slots = {}}};
