@@ -25,7 +25,7 @@ struct Method {
 };
 
 std::span<const Method> methods();
-// Throws InputError that suggests the nearest name.
+// Throws InputError that suggests the nearest name, also one that is in row_method.h alone.
 const Method& find_method(std::string_view name);
 // The named method's own check.
 void check_inference(const InferenceSettings& settings, int chain_epochs);

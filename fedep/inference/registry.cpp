@@ -1,7 +1,10 @@
 #include "fedep/inference/registry.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <vector>
 
+#include "fedep/inference/row_method.h"
 #include "fedep/message/check.h"
 #include "fedep/message/table.h"
 
@@ -21,7 +24,16 @@ constexpr auto kMethods = [] {
 std::span<const Method> methods() { return kMethods; }
 
 const Method& find_method(std::string_view name) {
-  return find_row("inference method", kMethods, name);
+  const auto found = std::ranges::find(kMethods, name, &Method::name);
+  if (found != kMethods.end()) return *found;
+  if (find_row_method(name) != nullptr) {
+    throw InputError(fmt::format("inference method {} has the family full alone", name));
+  }
+  std::vector<std::string_view> known = names_of(kMethods);
+  for (const RowMethod& method : row_methods()) {
+    if (is_row_method_only(method.name)) known.push_back(method.name);
+  }
+  throw InputError(unknown_name("inference method", name, known));
 }
 
 void check_inference(const InferenceSettings& settings, int chain_epochs) {

@@ -9,6 +9,7 @@
 #include "fedep/data/table/table_features.h"
 #include "fedep/data/validation.h"
 #include "fedep/inference/method.h"
+#include "fedep/inference/row_method.h"
 #include "fedep/message/error.h"
 #include "fedep/model/registry.h"
 #include "fedep/sim/chain/chain.h"
@@ -31,8 +32,10 @@ void check_phase(const PhaseSettings& phase, int epochs, TargetKind target) {
         "phase.inference.label_sampler must be model where there are no classes or tags, but is "
         "softmax_index");
   }
-  // A missing name is refused where phases are planned.
-  if (!algorithm.point_estimate && !inference.name.empty()) check_inference(inference, epochs);
+  // A missing name is refused, or found, where the family is decided (sim/family_choice.h).
+  const bool by_chains = inference.family != FamilyChoice::full && !inference.name.empty() &&
+                         !is_row_method_only(inference.name);
+  if (!algorithm.point_estimate && by_chains) check_inference(inference, epochs);
 }
 
 class LearningTask final : public Task {
@@ -58,7 +61,7 @@ class LearningTask final : public Task {
     return theta;
   }
   Family family_of(std::string_view inference) const override {
-    return find_method(inference).family;
+    return is_row_method_only(inference) ? Family::full : find_method(inference).family;
   }
   std::unique_ptr<LocalInference> make_inference() const override {
     return make_local_learning(*data_, index_, recipe_, make_model(recipe_.model, data_->info()));

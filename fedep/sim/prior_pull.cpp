@@ -43,6 +43,7 @@ std::vector<StrongPull> strong_pulls(const Recipe& recipe, const std::vector<Pha
   const double prior = recipe.server.prior ? recipe.server.prior->precision : 0;
   for (std::size_t i = 0; i < phases.size(); ++i) {
     const Phase& phase = phases[i];
+    if (phase.family == Family::full) continue;  // no chain makes steps
     const bool hears_others = phase.algorithm->needs == Needs::tilted;
     StrongPull strongest;
     strongest.phase = i;

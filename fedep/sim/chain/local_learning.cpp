@@ -3,6 +3,7 @@
 #include "fedep/inference/infer_cohort.h"
 #include "fedep/sim/chain/cpu_cohort.h"
 #include "fedep/sim/chain/learning_parts.h"
+#include "fedep/sim/rows/row_inference.h"
 
 namespace fedep {
 namespace {
@@ -15,6 +16,10 @@ class LocalLearning final : public LocalInference {
 
   ClientRun infer(const Visit& visit, VisitNumbers& numbers) override {
     const Phase& phase = visit.round.phase;
+    if (phase.family == Family::full) {
+      return infer_on_rows(data_, index_.at(visit.client.key), visit, recipe_.client.weight_decay,
+                           *model_, numbers);
+    }
     ChainSettings settings = chain_settings(recipe_, phase);
     settings.tape = tape_;
     const auto cohort =

@@ -1,0 +1,144 @@
+#include "fedep/sim/family_choice.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "fedep/config/rule.h"
+#include "fedep/inference/row_method.h"
+#include "fedep/message/error.h"
+#include "fedep/model/registry.h"
+#include "fedep/round/phase.h"
+#include "fedep/sim/rows/client_rows.h"
+
+namespace fedep {
+namespace {
+
+std::string model_problem(const Recipe& recipe, const Task& task, std::size_t most) {
+  const Dataset* const data = task.data();
+  if (data == nullptr) return fmt::format("data {} have no rows", recipe.data.name);
+  if (!find_model(recipe.model.name).is_linear) {
+    return fmt::format("model.name is {}, not linear", recipe.model.name);
+  }
+  if (data->info().sparse) return fmt::format("features of {} are sparse", recipe.data.name);
+  if (!has_rows(data->info().target)) return "the outcome is not yes or no, a number or a count";
+  const std::size_t weights = size_of(task.layout());
+  if (weights > most) return fmt::format("the model has {} weights, more than {}", weights, most);
+  return {};
+}
+
+std::string method_problem(const InferenceSettings& inference) {
+  const std::string_view name =
+      inference.name.empty() ? kDefaultRowMethod : std::string_view(inference.name);
+  const RowMethod* const method = find_row_method(name);
+  if (method == nullptr) return fmt::format("{} has no full precision", name);
+  return method->problem == nullptr ? std::string() : method->problem(inference);
+}
+
+// Why phase `i` cannot be full, whoever asks, with so many weights; empty if it can.
+std::string problem_of(const Recipe& recipe, const Task& task, std::size_t i, std::size_t most) {
+  std::string why = model_problem(recipe, task, most);
+  if (why.empty()) why = full_family_problem(recipe, i);
+  if (why.empty()) {
+    why = method_problem(recipe.phases[i].inference.value_or(InferenceSettings{}));
+  }
+  return why;
+}
+
+std::string problem_unasked(const Recipe& recipe, const Task& task, std::size_t i) {
+  std::string why = problem_of(recipe, task, i, kMostWeightsUnasked);
+  if (why.empty() && task.data()->info().table == nullptr) {
+    why = fmt::format("data {} are no table", recipe.data.name);
+  }
+  return why;
+}
+
+void make_full(PhaseSettings& phase) {
+  if (!phase.inference) phase.inference.emplace();
+  phase.inference->family = FamilyChoice::full;
+  if (phase.inference->name.empty()) phase.inference->name = kDefaultRowMethod;
+}
+
+// Decides for one phase and says why.
+std::string decide_phase(Recipe& recipe, const Task& task, std::size_t i) {
+  PhaseSettings& phase = recipe.phases[i];
+  const InferenceSettings given = phase.inference.value_or(InferenceSettings{});
+  const bool needs_rows = is_row_method_only(given.name);
+  switch (given.family) {
+    case FamilyChoice::isotropic:
+    case FamilyChoice::diagonal:
+      if (needs_rows) {
+        throw InputError(fmt::format("phase.{}.inference.family must be full with {}, but is {}", i,
+                                     given.name, *word_for(given.family)));
+      }
+      return fmt::format("family {}, as asked", *word_for(given.family));
+    case FamilyChoice::automatic:
+      if (needs_rows) break;
+      if (const std::string why = problem_unasked(recipe, task, i); !why.empty()) {
+        if (given.name.empty()) {
+          throw InputError(
+              fmt::format("phase.{}.inference.name is missing: {} needs one, because {}", i,
+                          phase.algorithm, why));
+        }
+        return fmt::format("the family that {} has, because {}", given.name, why);
+      }
+      make_full(phase);
+      return fmt::format("family full, by {}", phase.inference->name);
+    case FamilyChoice::full:
+      break;
+  }
+  if (const std::string why = problem_of(recipe, task, i, kMostWeightsOfAMatrix); !why.empty()) {
+    throw InputError(
+        fmt::format("phase.{}.inference.family: full cannot be had, because {}", i, why));
+  }
+  make_full(phase);
+  return fmt::format("family full, as asked, by {}", phase.inference->name);
+}
+
+}  // namespace
+
+FamilyDecision decide_families(const Recipe& recipe, const Task& task) {
+  FamilyDecision decision{.recipe = recipe};
+  for (std::size_t i = 0; i < recipe.phases.size(); ++i) {
+    const Algorithm& algorithm = find_algorithm(recipe.phases[i].algorithm);
+    if (algorithm.needs != Needs::tilted) continue;
+    decision.reasons.push_back(fmt::format("phase.{} ({}): {}", i, algorithm.name,
+                                           decide_phase(decision.recipe, task, i)));
+  }
+  return decision;
+}
+
+Recipe with_families_of(const Recipe& there, Recipe given) {
+  const std::size_t both = std::min(there.phases.size(), given.phases.size());
+  for (std::size_t i = 0; i < both; ++i) {
+    const auto& kept = there.phases[i].inference;
+    auto& open = given.phases[i].inference;
+    if (open && open->family != FamilyChoice::automatic) continue;
+    if (!kept || kept->family != FamilyChoice::full) continue;
+    if (!open) open.emplace();
+    open->family = FamilyChoice::full;
+    if (open->name.empty()) open->name = kept->name;
+  }
+  return given;
+}
+
+Recipe decided_as_before(const Recipe& there, const Recipe& given, Recipe decided) {
+  Recipe kept = with_families_of(there, given);
+  const std::size_t both = std::min(there.phases.size(), given.phases.size());
+  std::move(kept.phases.begin(), kept.phases.begin() + std::ptrdiff_t(both),
+            decided.phases.begin());
+  return decided;
+}
+
+void refuse_full_family(const Recipe& decided, std::string_view device) {
+  for (std::size_t i = 0; i < decided.phases.size(); ++i) {
+    const auto& inference = decided.phases[i].inference;
+    if (!inference || inference->family != FamilyChoice::full) continue;
+    throw InputError(fmt::format(
+        "phase.{}.inference.family: full runs on the CPU, but the device is {}; family = "
+        "\"diagonal\" runs there",
+        i, device));
+  }
+}
+
+}  // namespace fedep

@@ -1,0 +1,50 @@
+#include "fedep/sim/rows/row_inference.h"
+
+#include "fedep/inference/row_method.h"
+#include "fedep/message/check.h"
+#include "fedep/message/dense_gaussian.h"
+#include "fedep/sim/rows/client_rows.h"
+
+namespace fedep {
+namespace {
+
+// Without what does not depend on the weights, as models have it (model/layer/loss.h).
+double mean_loss(const GlmRows& rows, const HostVector<float>& theta) {
+  double sum = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    double f = 0;
+    for (std::size_t j = 0; j < rows.columns; ++j) f += rows.row(i)[j] * double(theta[j]);
+    const RowLikelihood likelihood = rows.likelihood(i);
+    sum += likelihood.constant - likelihood.log_density(f);
+  }
+  return sum / double(rows.size());
+}
+
+}  // namespace
+
+ClientRun infer_on_rows(const Dataset& data, std::size_t client, const Visit& visit,
+                        double weight_decay, const Model& model, VisitNumbers& numbers) {
+  const Phase& phase = visit.round.phase;
+  const RowMethod* method = find_row_method(phase.inference.name);
+  if (method == nullptr) {
+    fail("phase.inference", "name with family full", "a method of the full family",
+         phase.inference.name);
+  }
+  ClientRun run;
+  run.tilted = visit.cavity;
+  const GlmRows rows = rows_of(data, client, model.likelihood());
+  if (rows.size() == 0) return run;
+  check_same_size("infer_on_rows", "cavity", rows.columns, visit.cavity.size());
+  numbers.steps = 1;
+  numbers.loss_sum = mean_loss(rows, visit.round.mean);
+  DenseGaussian<double> cavity = in_double(visit.cavity);
+  cavity.lambda.diagonal().array() += weight_decay * double(rows.size());
+  const Address address{.seed = visit.round.seed,
+                        .purpose = Purpose::langevin,
+                        .round = std::uint32_t(visit.round.round),
+                        .client = visit.client.key};
+  run.tilted = to_message<float>(method->tilted(cavity, rows, address).q);
+  return run;
+}
+
+}  // namespace fedep

@@ -1,0 +1,141 @@
+// Runs of the full family on a data set: linear regression with known noise, whose pooled posterior has
+// a closed form.
+#include "fedep/sim/rows/row_inference.h"
+
+#include <cmath>
+#include <numeric>
+
+#include <gtest/gtest.h>
+#include <Eigen/Dense>
+
+#include "fedep/config/resolve.h"
+#include "fedep/inference/row_method.h"
+#include "fedep/message/dense_gaussian.h"
+#include "fedep/round/run.h"
+#include "fedep/sim/family_choice.h"
+#include "fedep/sim/places.h"
+#include "fedep/sim/rows/client_rows.h"
+
+namespace fedep {
+namespace {
+
+Recipe regression_recipe(const std::string& method, const std::string& algorithm = "fed_ep") {
+  Recipe recipe;
+  recipe.data = {.name = "regression", .clients = 6, .dimension = 4, .examples = 20};
+  recipe.model.noise = 0.7;
+  recipe.server.clients_per_round = 6;
+  recipe.server.prior = PriorSettings{.mean = 0.5, .precision = 2};
+  recipe.server.damping.rule = DampingRule::none;
+  recipe.phases = {{.algorithm = algorithm, .rounds = 1, .factors = FactorStart::flat}};
+  recipe.phases[0].inference = InferenceSettings{.name = method, .family = FamilyChoice::full};
+  return resolved(recipe);
+}
+
+struct Played {
+  ServerState state;
+  Metrics scores;
+  bool operator==(const Played&) const = default;
+};
+
+Played played(const Recipe& recipe, std::size_t threads = 1) {
+  const auto task = make_task(recipe, "");
+  const auto home = make_memory_store();
+  const PlaceRow& row = find_place("cpu", threads);
+  const auto place = row.make(recipe, *task, *home, {.threads = threads});
+  const auto phases =
+      plan_phases(recipe, [&](std::string_view name) { return task->family_of(name); });
+  const RunResult result = play_run({recipe, phases, task->population(), task->layout(), *place},
+                                    task->initial_weights());
+  return {result.state, result.metrics};
+}
+
+// In double, of all clients' training rows.
+DenseGaussian<double> pooled(const Recipe& recipe) {
+  const auto task = make_task(recipe, "");
+  const auto d = Eigen::Index(size_of(task->layout()));
+  const PriorSettings prior = *recipe.server.prior;
+  DenseGaussian<double> q{Eigen::VectorXd::Constant(d, prior.precision * prior.mean),
+                          prior.precision * Eigen::MatrixXd::Identity(d, d)};
+  const double per_row = 1 / (recipe.model.noise * recipe.model.noise);
+  for (std::size_t k = 0; k < task->population().size(); ++k) {
+    const GlmRows rows = rows_of(*task->data(), k, {TargetKind::real, recipe.model.noise});
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const Eigen::Map<const Eigen::VectorXd> x(rows.row(i).data(), d);
+      q.eta += per_row * rows.y[i] * x;
+      q.lambda += per_row * x * x.transpose();
+    }
+    const double decay = recipe.client.weight_decay * double(rows.size());
+    q.lambda.diagonal().array() += decay;
+  }
+  return q;
+}
+
+void expect_posterior(const Message& q, const DenseGaussian<double>& expected, double off) {
+  ASSERT_TRUE(q.full());
+  const Eigen::MatrixXd sigma = covariance(expected);
+  const HostVector<float> center = mean(q), spread = variance(q);
+  for (Eigen::Index i = 0; i < sigma.rows(); ++i) {
+    EXPECT_NEAR(double(center[std::size_t(i)]), mean(expected)[i], off * std::sqrt(sigma(i, i)));
+    EXPECT_NEAR(0.5 * std::log(double(spread[std::size_t(i)]) / sigma(i, i)), 0, off);
+  }
+}
+
+TEST(RowInference, OneUndampedRoundIsThePooledPosteriorByEveryExactMethod) {
+  for (const char* method : {"laplace", "quadrature", "ngvi"}) {
+    for (const char* algorithm : {"fed_ep", "fed_sep"}) {
+      const Recipe recipe = regression_recipe(method, algorithm);
+      expect_posterior(played(recipe).state.global, pooled(recipe), 1e-4);
+    }
+  }
+}
+
+TEST(RowInference, WeightDecayIsAFactorOfTheLikelihood) {
+  Recipe recipe = regression_recipe("laplace");
+  recipe.client.weight_decay = 0.3;
+  expect_posterior(played(recipe).state.global, pooled(recipe), 1e-4);
+}
+
+TEST(RowInference, SomeClientsARoundConvergeToIt) {
+  Recipe recipe = regression_recipe("laplace");
+  recipe.server.clients_per_round = 2;
+  recipe.server.damping.rule = DampingRule::one_over_k;
+  recipe.phases[0].rounds = 150;
+  recipe.evaluate.every = 0;
+  expect_posterior(played(recipe).state.global, pooled(recipe), 1e-3);
+}
+
+TEST(RowInference, ThreadsPlayTheSerialPlacesBits) {
+  for (const RowMethod& method : row_methods()) {
+    Recipe recipe = regression_recipe(std::string(method.name));
+    recipe.server.clients_per_round = 4;
+    recipe.phases[0].rounds = 3;
+    recipe.evaluate.samples = 3;
+    const Played serial = played(recipe);
+    EXPECT_EQ(played(recipe, 3), serial) << method.name;
+    EXPECT_FALSE(serial.scores.empty());
+  }
+}
+
+TEST(RowInference, RowsAreTheClientsExamplesWithAColumnOfOnes) {
+  const Recipe recipe = regression_recipe("laplace");
+  const auto task = make_task(recipe, "");
+  const Dataset& data = *task->data();
+  const std::size_t n = data.clients()[1].second, d = data.info().feature_count();
+  std::vector<std::uint32_t> all(n);
+  std::iota(all.begin(), all.end(), 0u);
+  Batch batch;
+  data.train_batch(1, all, nullptr, batch);
+  const GlmRows rows = rows_of(data, 1, {TargetKind::real, 0.7});
+  ASSERT_EQ(rows.size(), n);
+  EXPECT_EQ(rows.columns, d + 1);
+  EXPECT_EQ(rows.client, data.clients()[1].first);
+  EXPECT_EQ(rows.noise, 0.7);
+  for (std::size_t i = 0; i < n; ++i) {
+    EXPECT_EQ(rows.y[i], double(batch.reals[i]));
+    EXPECT_EQ(rows.row(i)[d], 1);
+    for (std::size_t j = 0; j < d; ++j) EXPECT_EQ(rows.row(i)[j], double(batch.dense[i * d + j]));
+  }
+}
+
+}  // namespace
+}  // namespace fedep
