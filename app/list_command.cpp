@@ -12,6 +12,7 @@
 #include "fedep/data/partition_kinds.h"
 #include "fedep/data/registry.h"
 #include "fedep/inference/method.h"
+#include "fedep/inference/row_method.h"
 #include "fedep/message/table.h"
 #include "fedep/model/registry.h"
 #include "fedep/optim/optimizer.h"
@@ -44,6 +45,10 @@ std::vector<Row> model_rows() {
 
 std::vector<Row> inference_rows() {
   std::vector<Row> rows = rows_of(methods());
+  for (const RowMethod& method : row_methods()) {
+    if (!is_row_method_only(method.name)) continue;  // the others are listed already
+    rows.push_back({method.name, std::string(method.summary)});
+  }
   const std::vector<Row> of_toy = rows_of(toy_methods());
   rows.insert(rows.end(), of_toy.begin(), of_toy.end());
   return rows;

@@ -4,6 +4,8 @@
 #include <memory>
 #include <vector>
 
+#include "fedep/sim/family_choice.h"
+
 namespace fedep {
 namespace {
 
@@ -17,7 +19,7 @@ double now(Place& place) {
 
 RoundTimes bench_rounds(const BenchPlan& plan, Task& task, const PlaceRow& where,
                         const PlaceOptions& options) {
-  Recipe recipe = plan.recipe;
+  Recipe recipe = decide_families(plan.recipe, task).recipe;
   recipe.evaluate.samples = 0;  // the point's scores alone
   const std::vector<Phase> phases =
       plan_phases(recipe, [&](std::string_view name) { return task.family_of(name); });

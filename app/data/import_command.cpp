@@ -22,6 +22,7 @@
 #include "fedep/data/table/write_table.h"
 #include "fedep/message/check.h"
 #include "fedep/message/error.h"
+#include "fedep/sim/family_choice.h"
 #include "fedep/store/durable_file.h"
 #include "fedep/store/json.h"
 
@@ -46,7 +47,7 @@ int import_data(const ImportOptions& options) {
   Recipe recipe = read_recipe(options.recipe, options.overrides);
   recipe.data.validation_fraction = 0;  // a run's choice, which shards leave open
   const std::unique_ptr<Task> task = make_task(recipe, data_folder(options.data));
-  plan_run(recipe, *task);
+  plan_run(decide_families(recipe, *task).recipe, *task);
   if (task->data() == nullptr) {
     throw InputError(fmt::format("data import: data must have examples to cut, but {} has none",
                                  recipe.data.name));

@@ -54,10 +54,22 @@ std::vector<std::string> notes_of(const SavedPosterior& saved) {
   return notes;
 }
 
+std::vector<double> deviations_of(const Message& q) {
+  std::vector<double> out;
+  if (q.full()) {
+    for (const float v : variance(q)) out.push_back(std::sqrt(double(v)));
+  } else {
+    for (const float precision : q.lambda_full()) out.push_back(1 / std::sqrt(double(precision)));
+  }
+  return out;
+}
+
 // What intervals rest on.
 constexpr const char* kCorrelated =
     "Intervals take columns for uncorrelated; of two that correlate by r they have about\n"
     "sqrt(1 - r^2) of the width they should have: 0.4 of it at r = 0.9 (docs/hospitals.md).\n";
+constexpr const char* kFull =
+    "Intervals know how columns correlate: the posterior has a full covariance matrix.\n";
 constexpr const char* kNoise =
     "The outcome is taken to have a standard deviation of {} around its prediction (model.noise);\n"
     "where that is wrong by a factor, intervals are too.\n";
@@ -95,15 +107,18 @@ CoefficientTable read_coefficients(const std::filesystem::path& run_or_checkpoin
                        .round = state.round,
                        .likelihood = model->likelihood(),
                        .scaled = recipe.data.scale != ColumnScaling::none,
+                       .full = state.global.full(),
+                       .withheld = saved.withheld,
                        .notes = notes_of(saved)};
   const TableFeatures* const table = kept != nullptr ? kept.get() : info.table.get();
   const ConstantColumns constant = table != nullptr ? constant_columns(*table) : ConstantColumns{};
   const HostVector<float> means = point_estimate(state);
-  const HostVector<float> lambda = state.global.lambda_full();
+  const std::vector<double> deviations =
+      saved.posterior ? deviations_of(state.global) : std::vector<double>();
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (std::ranges::binary_search(constant.features, i)) continue;
     Coefficient& row = out.rows.emplace_back(names[i], double(means[i]));
-    if (saved.posterior) row.deviation = 1 / std::sqrt(double(lambda[i]));
+    if (saved.posterior) row.deviation = deviations[i];
   }
   if (!constant.names.empty()) {
     out.notes.push_back(fmt::format("columns that do not vary in training have no coefficient: {}",
@@ -138,11 +153,15 @@ std::string coefficients_text(const CoefficientTable& table) {
             "with\nevery column at its mean.\n"
           : "\nColumns are as they came; a missing value is 0. The intercept belongs to a row of "
             "zeros.\n";
-  if (posterior) out += kCorrelated;
+  if (posterior) out += table.full ? kFull : kCorrelated;
   if (posterior && table.likelihood.target == TargetKind::real) {
     out += fmt::format(kNoise, table.likelihood.noise);
   }
-  if (!posterior) out += fmt::format("{} estimates no uncertainty.\n", table.algorithm);
+  if (!table.withheld.empty()) {
+    out += fmt::format("There are no intervals: {}.\n", table.withheld);
+  } else if (!posterior) {
+    out += fmt::format("{} estimates no uncertainty.\n", table.algorithm);
+  }
   for (const std::string& note : table.notes) out += fmt::format("Note: {}.\n", note);
   return out;
 }
@@ -170,6 +189,8 @@ std::string coefficients_json(const CoefficientTable& table) {
             {"notes", table.notes},
             {"coefficients", std::move(rows)}};
   if (table.likelihood.target == TargetKind::real) json["noise"] = table.likelihood.noise;
+  if (table.full) json["family"] = "full";
+  if (!table.withheld.empty()) json["withheld"] = table.withheld;
   return json.dump() + "\n";
 }
 

@@ -21,7 +21,7 @@ namespace fedep {
 struct Coefficient {
   std::string name;
   double mean = 0;
-  std::optional<double> deviation = {};  // none: the algorithm gives a point estimate
+  std::optional<double> deviation = {};  // none: a point estimate, or withheld
 
   double low() const;  // of the interval that holds 95 % of the posterior
   double high() const;
@@ -35,6 +35,8 @@ struct CoefficientTable {
   Likelihood likelihood = TargetKind::binary;
   std::vector<Coefficient> rows = {};  // columns that vary, in their order, then the intercept
   bool scaled = true;                  // columns were centred and scaled
+  bool full = false;                   // deviations are those of a full covariance matrix
+  std::string withheld = {};  // why there are no deviations, though the algorithm infers them
   std::vector<std::string> notes = {};
 };
 

@@ -151,8 +151,7 @@ EvaluateReport evaluate_run(const std::filesystem::path& run_or_checkpoint,
     return report;
   }
   if (!spread && samples > 0) {
-    report.notes.push_back(fmt::format(
-        "{} has no posterior to draw from: scores are those of its estimate", saved.algorithm));
+    report.notes.push_back(no_draws(saved, "scores"));
   }
   if (did_not_work(saved)) return report;
   const std::string doubt =

@@ -14,6 +14,7 @@
 
 #include "app/output.h"
 #include "app/posterior/saved_posterior.h"
+#include "fedep/message/dense_gaussian.h"
 #include "fedep/message/error.h"
 #include "fedep/message/table.h"
 #include "fedep/model/torchscript.h"
@@ -30,6 +31,14 @@ void make_folder(const fs::path& folder) {
   if (error) throw RunError(fmt::format("{}: cannot make: {}", folder.string(), error.message()));
 }
 
+Metadata metadata_of(const SavedPosterior& saved, const std::string& what) {
+  return {{"format", "fedep." + what},
+          {"algorithm", saved.algorithm},
+          {"model", saved.recipe.model.name},
+          {"data", saved.recipe.data.name},
+          {"round", fmt::format("{}", saved.state.round)}};
+}
+
 // `temperature`: of predictions made with them; 0: none was fitted.
 fs::path write_weights(const SavedPosterior& saved, const HostVector<float>& values,
                        const std::string& what, double temperature, const fs::path& folder) {
@@ -40,13 +49,20 @@ fs::path write_weights(const SavedPosterior& saved, const HostVector<float>& val
     begin += tensor.size();
   }
   const fs::path path = folder / (what + ".safetensors");
-  std::map<std::string, std::string> about{{"format", "fedep." + what},
-                                           {"algorithm", saved.algorithm},
-                                           {"model", saved.recipe.model.name},
-                                           {"data", saved.recipe.data.name},
-                                           {"round", fmt::format("{}", saved.state.round)}};
+  Metadata about = metadata_of(saved, what);
   if (temperature > 0) about["temperature"] = fmt::format("{}", temperature);
   write_safetensors(path, tensors, about);
+  return path;
+}
+
+// Of all weights in the order of the mean's tensors, row by row.
+fs::path write_covariance(const SavedPosterior& saved, const fs::path& folder) {
+  const Eigen::MatrixXf sigma = covariance(in_double(saved.state.global)).cast<float>();
+  const auto d = std::int64_t(sigma.rows());
+  const std::span<const float> values(sigma.data(), std::size_t(sigma.size()));  // symmetric
+  const fs::path path = folder / "covariance.safetensors";
+  const TensorView tensor{"covariance", {d, d}, values};
+  write_safetensors(path, std::span(&tensor, 1), metadata_of(saved, "covariance"));
   return path;
 }
 
@@ -59,9 +75,10 @@ void run_safetensors(const Options& options) {
   for (const fs::path& path : written) print_bytes(path.string() + "\n");
   const bool has_std = std::ranges::any_of(
       written, [](const fs::path& path) { return path.filename() == "std.safetensors"; });
-  if (!has_std) {
-    say("the algorithm estimates no uncertainty, so there is no std.safetensors\n");
-  }
+  if (has_std) return;
+  const std::string why = read_posterior(options.path).withheld;
+  say("{}, so there is no std.safetensors\n",
+      why.empty() ? "the algorithm estimates no uncertainty" : why);
 }
 
 void run_module(const Options& options) {
@@ -87,6 +104,7 @@ std::vector<fs::path> export_safetensors(const fs::path& run_or_checkpoint,
   if (saved.posterior) {
     written.push_back(
         write_weights(saved, sqrt(variance(saved.state.global)), "std", t.marginal, folder));
+    if (saved.state.global.full()) written.push_back(write_covariance(saved, folder));
   }
   if (const ServerAverage& average = saved.state.average; average.rounds > 0) {
     written.push_back(write_weights(saved, average.mean, "average", t.average, folder));

@@ -1,6 +1,7 @@
 // `fedep export RUN|CHECKPOINT --out DIR`: a posterior for other programs.
 //
-//   safetensors   mean.safetensors and std.safetensors, tensors named and shaped as in the model
+//   safetensors   mean.safetensors and std.safetensors, tensors named and shaped as in the model; with a
+//                 full covariance matrix also covariance.safetensors, [weights, weights]
 //   torchscript   model.pt, a module whose parameters are the posterior's mean
 //
 // No data are needed: the checkpoint says what the tensors are.
@@ -13,7 +14,8 @@
 
 namespace fedep {
 
-// What was written. An algorithm that estimates a point has no std.safetensors.
+// What was written. There is no std.safetensors where the algorithm estimates a point, or
+// deviations are withheld.
 std::vector<std::filesystem::path> export_safetensors(
     const std::filesystem::path& run_or_checkpoint, const std::filesystem::path& folder);
 

@@ -283,9 +283,7 @@ PredictedRows predict_file(const fs::path& run_or_checkpoint, const fs::path& fi
       rows.notes.emplace_back(
           "an average has no posterior: deviations are the outcome's noise alone");
     } else if (samples > 0) {
-      rows.notes.push_back(
-          fmt::format("{} has no posterior to draw from: predictions are those of its estimate",
-                      saved.algorithm));
+      rows.notes.push_back(no_draws(saved, "predictions"));
     }
     for (const Batch& batch : in.batches) {
       append(predictive.point(batch), *model, false, rows);

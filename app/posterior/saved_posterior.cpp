@@ -56,6 +56,17 @@ Recipe recipe_in(const SafetensorsFile& file) {
   return parse_recipe(found->second, file.origin);
 }
 
+// A precision in float32 is not inverted reliably beyond this.
+std::string condition_problem(double condition) {
+  constexpr double kMost = 1e6;
+  if (condition <= kMost) return {};
+  return fmt::format(
+      "the posterior's precision matrix has a condition number of {:.2g}, more than {:.0e}: "
+      "columns "
+      "that nearly determine each other, or of very different scales",
+      condition, kMost);
+}
+
 SavedPosterior read_saved(const fs::path& path) {
   SavedPosterior out;
   out.file = path;
@@ -71,7 +82,12 @@ SavedPosterior read_saved(const fs::path& path) {
                                  path.string(), out.recipe.phases.size(), phase));
   }
   out.algorithm = out.recipe.phases[phase].algorithm;
-  out.posterior = !find_algorithm(out.algorithm).point_estimate && is_proper(out.state.global);
+  const Message& q = out.state.global;
+  out.posterior = !find_algorithm(out.algorithm).point_estimate && is_proper(q);
+  if (out.posterior && q.full()) {
+    out.withheld = condition_problem(condition_number(q.lambda_packed(), q.size()));
+    out.posterior = out.withheld.empty();
+  }
   return out;
 }
 
@@ -159,6 +175,14 @@ int draws_to_average(const SavedPosterior& saved, std::optional<int> asked) {
   constexpr int kDraws = 10;
   const int in_recipe = saved.recipe.evaluate.samples;
   return asked.value_or(in_recipe > 0 ? in_recipe : kDraws);
+}
+
+std::string no_draws(const SavedPosterior& saved, std::string_view what) {
+  if (!saved.withheld.empty()) {
+    return fmt::format("{} are those of the mean, without draws: {}", what, saved.withheld);
+  }
+  return fmt::format("{} has no posterior to draw from: {} are those of its estimate",
+                     saved.algorithm, what);
 }
 
 std::string unfinished(const SavedPosterior& saved) {

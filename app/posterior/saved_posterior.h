@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "fedep/config/recipe.h"
 #include "fedep/data/dataset.h"
@@ -25,7 +26,10 @@ struct SavedPosterior {
   Layout layout;  // of the weights, as the file has them
   ServerState state;
   std::string algorithm;   // of the phase that the checkpoint belongs to
-  bool posterior = false;  // q has variances; else the algorithm estimates a point
+  bool posterior = false;  // q has variances that may be told; else there is a point estimate
+  // Why q's variances are not told, though the algorithm infers them; empty where it does not, or they
+  // are.
+  std::string withheld = {};
 };
 
 // A run's latest checkpoint, or this one. Throws InputError if there is none, naming what is there.
@@ -44,6 +48,9 @@ std::unique_ptr<Model> model_of(const SavedPosterior& saved, const DatasetInfo& 
 // How many draws predictions average: as many as are asked for, else the recipe's evaluate.samples,
 // else ten.
 int draws_to_average(const SavedPosterior& saved, std::optional<int> asked);
+
+// Why predictions or scores (`what`) are those of an estimate alone.
+std::string no_draws(const SavedPosterior& saved, std::string_view what);
 
 // "played 300 of 1500 rounds", or nothing for a run that is over.
 std::string unfinished(const SavedPosterior& saved);

@@ -12,6 +12,7 @@
 #include "app/version.h"
 #include "fedep/algorithm/algorithm.h"
 #include "fedep/inference/method.h"
+#include "fedep/inference/row_method.h"
 #include "fedep/metric/curve.h"
 #include "fedep/page/run_curves.h"
 #include "fedep/sim/toy/toy_task.h"
@@ -203,6 +204,7 @@ Json build_report(std::span<const RunRecord> runs, const ReportParts& parts) {
       .version = version_text(),
       .live = parts.live};
   add_titles(algorithms(), extras.titles);
+  add_titles(row_methods(), extras.titles);
   add_titles(methods(), extras.titles);
   add_titles(toy_methods(), extras.titles);
   for (ReportTable& table : results_tables(parts.results)) {

@@ -12,6 +12,7 @@
 #include "app/reproduce/results.h"
 #include "app/run/run_recipe.h"
 #include "fedep/message/error.h"
+#include "fedep/sim/family_choice.h"
 #include "fedep/sim/learning_task.h"
 #include "fedep/sim/places.h"
 
@@ -84,8 +85,9 @@ class PlanCheck {
     }
     try {
       if (is_read) check_learning(plan.recipe, task_->data()->info().target);
-      plan_run(plan.recipe, *task_);
-      find_place(inputs_.device, 1).check(plan.recipe, *task_);
+      const Recipe recipe = decide_families(plan.recipe, *task_).recipe;
+      plan_run(recipe, *task_);
+      check_place(find_place(inputs_.device, 1), recipe, *task_);
     } catch (const InputError& error) {
       throw InputError(fmt::format("row {}: {}", plan.row, error.what()));
     }

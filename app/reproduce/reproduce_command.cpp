@@ -31,6 +31,7 @@
 #include "fedep/config/read_recipe.h"
 #include "fedep/message/error.h"
 #include "fedep/page/run_record.h"
+#include "fedep/sim/family_choice.h"
 #include "fedep/store/durable_file.h"
 
 namespace fedep {
@@ -55,7 +56,8 @@ bool is_begun(const Plan& plan) { return fs::exists(plan.out / "recipe.toml"); }
 
 bool is_finished(const Plan& plan) {
   if (!is_begun(plan) || !fs::exists(plan.out / "log.jsonl")) return false;
-  if (!(read_recipe(plan.out / "recipe.toml") == plan.recipe)) return false;
+  const Recipe there = read_recipe(plan.out / "recipe.toml");
+  if (!(there == with_families_of(there, plan.recipe))) return false;
   const RunSummary summary = summary_of(read_history(plan.out / "log.jsonl"));
   return summary.finished && summary.rounds == rounds_of(plan.recipe);
 }

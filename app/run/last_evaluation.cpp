@@ -6,6 +6,8 @@
 #include "app/posterior/evaluation_file.h"
 #include "app/reproduce/table_metrics.h"
 #include "app/run/run_recipe.h"
+#include "fedep/config/read_recipe.h"
+#include "fedep/sim/family_choice.h"
 #include "fedep/store/checkpoint.h"
 #include "fedep/store/history.h"
 #include "fedep/store/run_directory.h"
@@ -34,7 +36,8 @@ bool lacks_evaluation(const std::filesystem::path& run) {
          std::ranges::any_of(scores, [](const auto& score) { return score.first == "ece"; });
 }
 
-void restore_evaluation(const Recipe& recipe, const RunRecipeOptions& options) {
+void restore_evaluation(const Recipe& given, const RunRecipeOptions& options) {
+  const Recipe recipe = with_families_of(read_recipe(options.out / "recipe.toml"), given);
   const RunDirectory directory = RunDirectory::reopen(options.out, recipe);
   const std::unique_ptr<Task> task = make_task(recipe, options.data);
   const std::int64_t rounds = rounds_of(recipe);

@@ -18,6 +18,7 @@
 #include "app/whole_number.h"
 #include "fedep/config/read_recipe.h"
 #include "fedep/config/write_recipe.h"
+#include "fedep/sim/family_choice.h"
 
 namespace fedep {
 namespace {
@@ -99,17 +100,20 @@ int run(const RunOptions& options) {
 }
 
 int check(const RunOptions& options) {
-  const Recipe recipe = recipe_of(options);
+  const Recipe given = recipe_of(options);
   if (options.settings) {
-    print_text("{}", to_toml(recipe));
+    print_text("{}", to_toml(given));
     return 0;
   }
-  check_data_size(recipe.data, total_memory());
-  const std::unique_ptr<Task> task = make_task(recipe, data_folder(options.data));
+  check_data_size(given.data, total_memory());
+  const std::unique_ptr<Task> task = make_task(given, data_folder(options.data));
+  const FamilyDecision families = decide_families(given, *task);
+  const Recipe& recipe = families.recipe;
   const std::vector<Phase> phases = plan_run(recipe, *task);
   const SizePlan sizes = plan_sizes(recipe, phases, *task);
   check_sizes(sizes, total_memory());
   print_text("{}", to_toml(recipe));
+  for (const std::string& reason : families.reasons) say("{}\n", reason);
   warn_of_run(recipe, phases, *task, find_place(options.device, options.threads));
   if (const std::string steps = visit_steps_text(recipe, phases, *task); !steps.empty()) {
     say("{}\n", steps);

@@ -22,11 +22,13 @@
 #include "app/run/run_warnings.h"
 #include "app/run/size_plan.h"
 #include "app/version.h"
+#include "fedep/config/read_recipe.h"
 #include "fedep/config/write_recipe.h"
 #include "fedep/data/fingerprint.h"
 #include "fedep/data/table/table_features.h"
 #include "fedep/message/check.h"
 #include "fedep/optim/optimizer.h"
+#include "fedep/sim/family_choice.h"
 #include "fedep/store/burn_in.h"
 #include "fedep/store/durable_file.h"
 #include "fedep/store/run_keeper.h"
@@ -130,7 +132,20 @@ void finish_run(const Recipe& recipe, const Task& task, const Place& place,
                    held_out_numbers(*task.data(), recipe.evaluate.examples)));
 }
 
+// A run that goes on keeps the families it began with.
+Recipe with_families(const Recipe& given, const Task& task, const RunRecipeOptions& options) {
+  Recipe decided = decide_families(given, task).recipe;
+  const std::filesystem::path there = options.out / "recipe.toml";
+  if (!options.resume || !std::filesystem::exists(there)) return decided;
+  return decided_as_before(read_recipe(there), given, std::move(decided));
+}
+
 }  // namespace
+
+void check_place(const PlaceRow& place, const Recipe& recipe, const Task& task) {
+  if (place.own_memory) refuse_full_family(recipe, place.device);
+  place.check(recipe, task);
+}
 
 std::vector<Phase> plan_run(const Recipe& recipe, const Task& task) {
   const std::size_t clients = task.population().size();
@@ -157,13 +172,14 @@ void warn_of_run(const Recipe& recipe, const std::vector<Phase>& phases, const T
                      available_memory()));
 }
 
-RecipeRun run_recipe(const Recipe& recipe, const RunRecipeOptions& options) {
-  check_data_size(recipe.data, total_memory());
-  const std::unique_ptr<Task> task = make_task(recipe, options.data);
+RecipeRun run_recipe(const Recipe& given, const RunRecipeOptions& options) {
+  check_data_size(given.data, total_memory());
+  const std::unique_ptr<Task> task = make_task(given, options.data);
+  const Recipe recipe = with_families(given, *task, options);
   const std::vector<Phase> phases = plan_run(recipe, *task);
   check_sizes(plan_sizes(recipe, phases, *task), total_memory());
   const PlaceRow& where = place_of(options);
-  where.check(recipe, *task);  // before there is a directory that holds a run
+  check_place(where, recipe, *task);  // before there is a directory that holds a run
 
   const std::uint64_t data = fingerprint_of(*task);
   const RunHeader header = header_of(recipe, *task, data, options);

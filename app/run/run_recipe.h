@@ -32,6 +32,8 @@ std::string stop_text(const RunResult& result, std::string_view how);
 
 // The run's phases. Throws InputError for what would only be found out in some later round.
 std::vector<Phase> plan_run(const Recipe& recipe, const Task& task);
+// Throws InputError for a recipe whose families are decided that cannot be played there.
+void check_place(const PlaceRow& place, const Recipe& recipe, const Task& task);
 // Says on stderr what is no mistake, but will not end well at this place.
 void warn_of_run(const Recipe& recipe, const std::vector<Phase>& phases, const Task& task,
                  const PlaceRow& place);

@@ -130,6 +130,7 @@ std::vector<std::string> warnings_of(const Recipe& recipe, const std::vector<Pha
     }
     for (std::size_t i = 0; i < phases.size(); ++i) {
       const Algorithm& algorithm = *phases[i].algorithm;
+      if (phases[i].family == Family::full) continue;  // no chain makes steps
       if (anybody_makes_steps(recipe.client, algorithm.pools_epochs, task.population())) continue;
       lines.push_back(fmt::format(
           "phase.{} ({}): no client has the {} examples of a batch (client.batch), so none makes a "
