@@ -65,7 +65,7 @@ std::vector<std::string> idle_schedules(const Phase& phase) {
 // Steps of a visit, where rows that were taken out of training leave fewer full batches.
 std::string lost_steps(const Recipe& recipe, const Phase& phase, const Task& task) {
   const Dataset* const rows = task.data() != nullptr ? task.data()->calibration() : nullptr;
-  if (rows == nullptr) return {};
+  if (rows == nullptr || phase.family == Family::full) return {};
   std::size_t without = 0, with = 0;
   std::vector<std::size_t> held(task.population().size());
   for (std::size_t i = 0; i < rows->test_size(); ++i) ++held[rows->test_client(i)];
@@ -89,6 +89,7 @@ std::string visit_steps_text(const Recipe& recipe, const std::vector<Phase>& pha
   if (task.data() == nullptr) return {};
   std::vector<std::string> parts;
   for (const Phase& phase : phases) {
+    if (phase.family == Family::full) continue;  // no chain makes steps
     std::size_t least = SIZE_MAX, most = 0;
     for (const auto& [id, examples] : task.data()->clients()) {
       const std::size_t steps =
@@ -101,6 +102,7 @@ std::string visit_steps_text(const Recipe& recipe, const std::vector<Phase>& pha
     const std::string part = fmt::format("{} ({})", steps, phase.algorithm->name);
     if (std::ranges::find(parts, part) == parts.end()) parts.push_back(part);
   }
+  if (parts.empty()) return {};
   return fmt::format("steps a visit: {}", fmt::join(parts, ", "));
 }
 

@@ -49,7 +49,7 @@ double slots_of(const OptimizerSettings& optimizer) {
 }
 
 double numbers_of(const Phase& phase, double weights) {
-  return phase.family == Family::isotropic ? weights + 1 : 2 * weights;
+  return weights + double(lambda_size(phase.family, std::size_t(weights)));
 }
 
 // q, its prior and mean, the optimizer's slots, the sum as integers, and of a client that is visited
@@ -75,6 +75,14 @@ double step_seconds(const StepCost& cost, double batch) {
       cost.counted ? cost.operations(batch) : 6.0 * double(cost.weights) * batch;
   return kSecondsPerStep +
          std::max(operations / kOperationsPerSecond, cost.bytes(batch) / kBytesPerSecond);
+}
+
+// Of a visit of the full family, which has no chain: some ten sweeps, each with an integral and two
+// products with the covariance a row, and a Cholesky factor.
+double row_visit_seconds(double examples, double weights) {
+  constexpr double kSweeps = 10, kSecondsPerIntegral = 2e-6;
+  const double square = weights * weights / kOperationsPerSecond;
+  return kSweeps * (examples * (kSecondsPerIntegral + 4 * square) + weights * square);
 }
 
 // Passes over a client's data that a visit makes.
@@ -133,9 +141,10 @@ SizePlan plan_sizes(const Recipe& recipe, std::span<const Phase> phases, const T
   double rounds = 0, largest_checkpoint = 0;
   for (const Phase& phase : phases) {
     const double steps = std::ceil(mean_examples / batch) * passes(recipe, phase);
-    const double round = double(phase.clients_per_round) *
-                         (data != nullptr ? steps * step_seconds(cost, batch)
-                                          : kSecondsPerStep + weights * weights * weights / 1e9);
+    const double visit = phase.family == Family::full ? row_visit_seconds(mean_examples, weights)
+                         : data != nullptr            ? steps * step_seconds(cost, batch)
+                                           : kSecondsPerStep + weights * weights * weights / 1e9;
+    const double round = double(phase.clients_per_round) * visit;
     plan.longest_round = std::max(plan.longest_round, round);
     plan.seconds += round * double(phase.rounds);
     plan.model_bytes = std::max(plan.model_bytes, server_bytes(phase, weights));

@@ -66,6 +66,16 @@ TEST(SizePlan, GrowsWithWhatARunDoes) {
   EXPECT_GT(plan_with({"data.dimension=5000"}).model_bytes, 500 * plan.model_bytes);
 }
 
+TEST(SizePlan, CountsEveryElementOfAFullPrecision) {
+  const std::vector<std::string> diagonal = {"data.name=regression", "data.dimension=400",
+                                             "server.prior.precision=1"};
+  std::vector<std::string> full = diagonal;
+  full.push_back("phase.1.inference.family=full");
+  const SizePlan small = plan_with(diagonal), large = plan_with(full);
+  EXPECT_GT(large.model_bytes, 50 * small.model_bytes);
+  EXPECT_GT(large.factor_bytes, 50 * small.factor_bytes);
+}
+
 TEST(SizePlan, IsInWordsThatAPersonReads) {
   EXPECT_EQ(to_text({.data_bytes = 2.1e7,
                      .model_bytes = 0,
