@@ -38,8 +38,8 @@ prior = { precision = 1.0 }
 algorithm = "fed_ep"
 rounds = 25
 factors = "flat"
-inference = { name = "laplace" }
 """
+DIAGONAL = ("--set", "phase.0.inference.name=laplace", "--set", "phase.0.inference.family=diagonal")
 
 
 def poisson(draw, mean):
@@ -60,7 +60,7 @@ def falls():
 
 
 def pooled_posterior(rows):
-    """Mode under N(0, 1), and 1/sqrt of the negative log-posterior's second derivatives there."""
+    """Mode under N(0, 1), and the negative log-posterior's second derivatives there."""
     weights = [0.0, 0.0, 0.0]
     for _ in range(30):
         gradient, hessian = [-w for w in weights], [[float(i == j) for j in range(3)] for i in range(3)]
@@ -72,7 +72,12 @@ def pooled_posterior(rows):
                 for j in range(3):
                     hessian[i][j] += mean * x[i] * x[j]
         weights = [w + step for w, step in zip(weights, solve(hessian, gradient))]
-    return weights, [1 / math.sqrt(hessian[i][i]) for i in range(3)]
+    return weights, hessian
+
+
+def deviations(hessian):
+    """Of the normal distribution with this precision matrix."""
+    return [math.sqrt(solve(hessian, [float(i == j) for j in range(3)])[i]) for i in range(3)]
 
 
 class CountTable(FolderTest):
@@ -81,17 +86,34 @@ class CountTable(FolderTest):
         with open(self.folder / "falls.csv", "w", newline="") as file:
             csv.writer(file).writerows([("ward", "falls", "days", "a", "b"), *rows])
 
-    def test_is_near_the_pooled_posterior_and_predicts_in_proportion_to_exposures(self):
-        rows = list(falls())
+    def coefficients(self, rows, *options):
         self.write(rows)
-        self.assert_succeeds(PROGRAM.run("run", "falls.toml", "--data", ".", "--out", "run", cwd=self.folder))
+        command = ("run", "falls.toml", "--data", ".", "--out", "run", *options)
+        self.assert_succeeds(PROGRAM.run(*command, cwd=self.folder))
         done = self.assert_succeeds(PROGRAM.run("coefficients", "run", "--json", cwd=self.folder))
         table = json.loads(done.stdout)
         self.assertEqual(table["unit"], "log of the mean count per unit")
-        for coefficient, mean, deviation in zip(table["coefficients"], *pooled_posterior(rows), strict=True):
+        return table
+
+    def assert_near(self, table, means, deviations, most, most_ratio):
+        for coefficient, mean, deviation in zip(table["coefficients"], means, deviations, strict=True):
             with self.subTest(coefficient=coefficient["name"]):
-                self.assertLess(abs(coefficient["mean"] - mean) / deviation, 0.5)
-                self.assertLess(abs(coefficient["sd"] / deviation - 1), 0.15)
+                self.assertLess(abs(coefficient["mean"] - mean) / deviation, most)
+                self.assertLess(abs(coefficient["sd"] / deviation - 1), most_ratio)
+
+    def test_the_diagonal_family_is_near_the_pooled_posterior_of_single_weights(self):
+        rows = list(falls())
+        table = self.coefficients(rows, *DIAGONAL)
+        mode, hessian = pooled_posterior(rows)
+        self.assertNotIn("family", table)
+        self.assert_near(table, mode, [1 / math.sqrt(hessian[i][i]) for i in range(3)], 0.5, 0.15)
+
+    def test_has_the_pooled_covariance_unasked_and_predicts_in_proportion_to_exposures(self):
+        rows = list(falls())
+        table = self.coefficients(rows)
+        mode, hessian = pooled_posterior(rows)
+        self.assertEqual(table["family"], "full")
+        self.assert_near(table, mode, deviations(hessian), 0.1, 0.03)  # the mean is not the mode
         (self.folder / "new.csv").write_text("a,b,days\n0.5,1,10\n0.5,1,1\n")
         done = self.assert_succeeds(PROGRAM.run("predict", "run", "--data", "new.csv", cwd=self.folder))
         ten, one = (float(row["mean"]) for row in csv.DictReader(done.stdout.splitlines()))

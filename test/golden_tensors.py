@@ -132,7 +132,7 @@ def cases():
         "32 bits": "grid_bits = 32\n",
     }.items():
         for algorithm in ("fed_avg", "fed_ep"):
-            yield f"{name} {algorithm}", recipe("yes_no", algorithm, "laplace", rounds=4, server=server)
+            yield f"{name} {algorithm}", recipe("classes", algorithm, "laplace", rounds=4, server=server)
     for data in ("classes", "tags", "cnn"):
         yield f"langevin {data}", recipe(data, "fed_ep", "sample_moments", inference="langevin = true\n")
     second = '[[phase]]\nalgorithm = "fed_ep"\nrounds = 3\noptimizer_state = "carry"\n[phase.inference]\nname = "laplace"\nalpha = 0.05\n'

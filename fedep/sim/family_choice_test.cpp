@@ -61,6 +61,14 @@ TEST_F(FamilyChoices, ATableWithAProperPriorNeedsNothingElse) {
   EXPECT_EQ(decided(decision.recipe).recipe, decision.recipe);
 }
 
+TEST_F(FamilyChoices, NumbersAndCountsAreOutcomesOfATableToo) {
+  for (const LabelKind label : {LabelKind::yes_no, LabelKind::number, LabelKind::count}) {
+    Recipe recipe = table_recipe();
+    recipe.data.label = label;
+    EXPECT_EQ(reason(recipe), "phase.0 (fed_ep): family full, by quadrature");
+  }
+}
+
 TEST_F(FamilyChoices, AMethodThatHasBothFamiliesIsFullTooAndOthersKeepTheirs) {
   Recipe recipe = table_recipe();
   recipe.phases[0].inference = named("laplace");

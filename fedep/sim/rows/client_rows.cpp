@@ -11,13 +11,14 @@ namespace {
 GlmOutcome outcome_of(TargetKind target) {
   if (target == TargetKind::binary) return GlmOutcome::yes_no;
   if (target == TargetKind::real) return GlmOutcome::number;
+  if (target == TargetKind::count) return GlmOutcome::count;
   fail("rows_of", "outcome", "yes or no, a number or a count", "another");
 }
 
 }  // namespace
 
 bool has_rows(TargetKind target) {
-  return target == TargetKind::binary || target == TargetKind::real;
+  return target == TargetKind::binary || target == TargetKind::real || target == TargetKind::count;
 }
 
 GlmRows rows_of(const Dataset& data, std::size_t client, const Likelihood& likelihood) {
@@ -42,6 +43,7 @@ GlmRows rows_of(const Dataset& data, std::size_t client, const Likelihood& likel
   } else {
     rows.y.assign(batch.reals.begin(), batch.reals.end());
   }
+  rows.offset.assign(batch.log_exposure.begin(), batch.log_exposure.end());
   return rows;
 }
 

@@ -8,14 +8,15 @@
 namespace fedep {
 namespace {
 
-// Without what does not depend on the weights, as models have it (model/layer/loss.h).
+// As models have it (model/layer/loss.h): of numbers without what does not depend on the weights.
 double mean_loss(const GlmRows& rows, const HostVector<float>& theta) {
   double sum = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     double f = 0;
     for (std::size_t j = 0; j < rows.columns; ++j) f += rows.row(i)[j] * double(theta[j]);
     const RowLikelihood likelihood = rows.likelihood(i);
-    sum += likelihood.constant - likelihood.log_density(f);
+    const bool is_number = rows.outcome == GlmOutcome::number;
+    sum += (is_number ? likelihood.constant : 0) - likelihood.log_density(f);
   }
   return sum / double(rows.size());
 }

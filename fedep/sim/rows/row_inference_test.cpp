@@ -9,8 +9,11 @@
 #include <Eigen/Dense>
 
 #include "fedep/config/resolve.h"
+#include "fedep/data/test_files.h"
+#include "fedep/inference/full_laplace.h"
 #include "fedep/inference/row_method.h"
 #include "fedep/message/dense_gaussian.h"
+#include "fedep/model/registry.h"
 #include "fedep/round/run.h"
 #include "fedep/sim/family_choice.h"
 #include "fedep/sim/places.h"
@@ -37,15 +40,16 @@ struct Played {
   bool operator==(const Played&) const = default;
 };
 
-Played played(const Recipe& recipe, std::size_t threads = 1) {
-  const auto task = make_task(recipe, "");
+Played played(const Recipe& recipe, std::size_t threads = 1,
+              const std::filesystem::path& folder = {}, const RunHooks& hooks = {}) {
+  const auto task = make_task(recipe, folder);
   const auto home = make_memory_store();
   const PlaceRow& row = find_place("cpu", threads);
   const auto place = row.make(recipe, *task, *home, {.threads = threads});
   const auto phases =
       plan_phases(recipe, [&](std::string_view name) { return task->family_of(name); });
   const RunResult result = play_run({recipe, phases, task->population(), task->layout(), *place},
-                                    task->initial_weights());
+                                    task->initial_weights(), hooks);
   return {result.state, result.metrics};
 }
 
@@ -135,6 +139,88 @@ TEST(RowInference, RowsAreTheClientsExamplesWithAColumnOfOnes) {
     EXPECT_EQ(rows.row(i)[d], 1);
     for (std::size_t j = 0; j < d; ++j) EXPECT_EQ(rows.row(i)[j], double(batch.dense[i * d + j]));
   }
+}
+
+// Falls in three wards, likelier with age and in proportion to days.
+class Counts : public testing::Test {
+ protected:
+  Counts() {
+    std::string text = "ward,falls,days,age\n";
+    for (int i = 0; i < 60; ++i) {
+      text += std::string(1, "ABC"[i % 3]) + "," + std::to_string((i * i) % 5 * (i % 4) / 3) + "," +
+              std::to_string(1 + i % 7) + "," + std::to_string(50 + (i * 13) % 40) + "\n";
+    }
+    folder_.write("falls.csv", text);
+    recipe_.data = {.name = "tabular", .path = "falls.csv", .test_fraction = 0};
+    recipe_.data.client_column = "ward";
+    recipe_.data.label_column = "falls";
+    recipe_.data.label = LabelKind::count;
+    recipe_.data.exposure_column = "days";
+    recipe_.server.clients_per_round = 3;
+    recipe_.server.prior = PriorSettings{.mean = 0.5, .precision = 2};
+    recipe_.phases = {{.algorithm = "fed_ep", .rounds = 60, .factors = FactorStart::flat}};
+    recipe_.phases[0].inference =
+        InferenceSettings{.name = "laplace", .family = FamilyChoice::full};
+    recipe_ = resolved(recipe_);
+  }
+  std::unique_ptr<Task> task() const { return make_task(recipe_, folder_.path()); }
+
+  TemporaryFolder folder_;
+  Recipe recipe_;
+};
+
+TEST_F(Counts, RowsHaveThemAndTheLogsOfTheirExposures) {
+  const auto task = this->task();
+  const GlmRows rows = rows_of(*task->data(), 1, TargetKind::count);
+  ASSERT_EQ(rows.size(), 20u);
+  EXPECT_EQ(rows.outcome, GlmOutcome::count);
+  for (int k = 0; k < 20; ++k) {
+    const int i = 3 * k + 1;
+    EXPECT_EQ(rows.y[std::size_t(k)], (i * i) % 5 * (i % 4) / 3);
+    EXPECT_EQ(rows.offset.at(std::size_t(k)), double(float(std::log(1.0 + i % 7))));
+  }
+  recipe_.data.exposure_column.clear();
+  EXPECT_TRUE(rows_of(*this->task()->data(), 1, TargetKind::count).offset.empty());
+}
+
+TEST_F(Counts, LaplaceConvergesToThePooledModeAndItsHessian) {
+  const auto task = this->task();
+  GlmRows all = rows_of(*task->data(), 0, TargetKind::count);
+  for (const std::size_t client : {1u, 2u}) {
+    const GlmRows more = rows_of(*task->data(), client, TargetKind::count);
+    all.x.insert(all.x.end(), more.x.begin(), more.x.end());
+    all.y.insert(all.y.end(), more.y.begin(), more.y.end());
+    all.offset.insert(all.offset.end(), more.offset.begin(), more.offset.end());
+  }
+  const auto d = Eigen::Index(all.columns);
+  const DenseGaussian<double> prior{Eigen::VectorXd::Constant(d, 1),
+                                    2 * Eigen::MatrixXd::Identity(d, d)};
+  expect_posterior(played(recipe_, 1, folder_.path()).state.global, laplace_tilted(prior, all).q,
+                   1e-3);
+}
+
+TEST_F(Counts, TheLossOfAVisitIsTheModels) {
+  double sum = 0;
+  std::size_t steps = 0;
+  recipe_.phases[0].rounds = 1;
+  played(recipe_, 1, folder_.path(), {.watch = [&](const RoundReport& round) {
+           sum = round.numbers.loss_sum;
+           steps = round.numbers.steps;
+         }});
+  const auto task = this->task();
+  const auto model = make_model(recipe_.model, task->data()->info());
+  const std::vector<float> at_prior(model->size(), 0.5f);
+  std::vector<float> gradient(model->size());
+  double expected = 0;
+  for (std::size_t client = 0; client < 3; ++client) {
+    std::vector<std::uint32_t> all(task->data()->clients()[client].second);
+    std::iota(all.begin(), all.end(), 0u);
+    Batch batch;
+    task->data()->train_batch(client, all, nullptr, batch);
+    expected += model->loss_gradient(at_prior, batch, {}, gradient);
+  }
+  EXPECT_EQ(steps, 3u);
+  EXPECT_NEAR(sum, expected, 1e-4);
 }
 
 }  // namespace
