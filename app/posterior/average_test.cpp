@@ -1,5 +1,6 @@
 // What becomes of a server's average and of temperatures once a run has them: they are kept,
 // gone on from, scored, exported and predicted with.
+#include <cmath>
 #include <filesystem>
 #include <string>
 
@@ -126,6 +127,27 @@ TEST(AveragedRun, OfANumberHasNoDeviationThatCouldBeTakenForAnInterval) {
   };
   EXPECT_GT(predict(false).values.at(1), 2);  // noise, and what is not known of the weights
   EXPECT_DOUBLE_EQ(predict(true).values.at(1), 2);
+}
+
+TEST(AveragedRun, OfACountHasTheDeviationOfAPoissonCountAlone) {
+  const TemporaryFolder folder;
+  std::string table = "ward,falls,age\n";
+  for (int i = 0; i < 60; ++i) table += fmt::format("{},{},{}\n", "ABC"[i % 3], i % 4, 50 + i % 9);
+  folder.write("wards.csv", table);
+  Recipe recipe = averaged(kFedEp);
+  recipe.data.calibration_fraction = 0;
+  recipe.data.label = LabelKind::count;
+  recipe.data.label_column = "falls";
+  recipe.data.label_positive = {};
+  recipe.data.categories = {};
+  recipe.client.optimizer.lr = 0.001;
+  run_recipe(recipe, {.out = folder.path() / "run", .data = folder.path()});
+  const fs::path rows = folder.write("new.csv", "age\n55\n");
+  const auto predict = [&](bool average) {
+    return predict_file(folder.path() / "run", rows, "", 8, {.average = average}).values;
+  };
+  EXPECT_GT(predict(false).at(1), std::sqrt(predict(false).at(0)));
+  EXPECT_DOUBLE_EQ(predict(true).at(1), std::sqrt(predict(true).at(0)));
 }
 
 TEST(AveragedRun, WithoutOneNothingIsScoredOrPredictedWithIt) {

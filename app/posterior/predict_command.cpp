@@ -256,8 +256,8 @@ PredictedRows predict_file(const fs::path& run_or_checkpoint, const fs::path& fi
   const int samples = draws_to_average(saved, asked);
   Predictive predictive(*model, saved.state, {how.average, how.temperature});
   // A deviation is read as an interval, and how far rounds scatter around their average is none.
-  const bool real = in.info.target == TargetKind::real;
-  const bool spread = how.average ? saved.state.average.rounds > 1 && !real : saved.posterior;
+  const bool deviates = in.info.target == TargetKind::real || in.info.target == TargetKind::count;
+  const bool spread = how.average ? saved.state.average.rounds > 1 && !deviates : saved.posterior;
   const bool posterior = spread && samples > 0;
   if (const double temperature = predictive.temperature(posterior); temperature != 1) {
     rows.notes.push_back(fmt::format(
@@ -279,7 +279,7 @@ PredictedRows predict_file(const fs::path& run_or_checkpoint, const fs::path& fi
           "one draw has no spread: what is not known of the weights is not told");
     }
   } else {
-    if (samples > 0 && how.average && real) {
+    if (samples > 0 && how.average && deviates) {
       rows.notes.emplace_back(
           "an average has no posterior: deviations are the outcome's noise alone");
     } else if (samples > 0) {
