@@ -18,6 +18,7 @@
 #include "fedep/config/write_recipe.h"
 #include "fedep/message/dense_gaussian.h"
 #include "fedep/message/error.h"
+#include "fedep/store/checkpoint.h"
 #include "fedep/store/durable_file.h"
 #include "fedep/store/history.h"
 #include "fedep/store/safetensors.h"
@@ -91,6 +92,7 @@ std::filesystem::path collinear_run(const TemporaryFolder& folder) {
   folder.write("wards.csv", table);
   Recipe recipe = parse_recipe(ward_recipe(kFullFedEp));
   recipe.server.prior->precision = 1e-6;
+  recipe.phases[0].factors = FactorStart::flat;  // alpha holds them otherwise
   run_recipe(recipe, {.out = folder.path() / "run", .data = folder.path()});
   return folder.path() / "run";
 }
@@ -153,6 +155,10 @@ TEST(FullFamily, ARunOfBeforeGoesOnWithTheFamilyThatItsMethodHas) {
   const std::string word = "family = \"diagonal\"\n";
   text.erase(text.find(word), word.size());
   folder.write("run/recipe.toml", text);
+  const SavedPosterior saved = read_posterior(options.out);
+  Checkpoint checkpoint = read_checkpoint(saved.file, saved.layout);
+  checkpoint.recipe = text;
+  write_checkpoint(saved.file, checkpoint, saved.layout);
   recipe.phases[0].inference->family = FamilyChoice::automatic;
   options.resume = true;
   const ServerState state = run_recipe(recipe, options).result.state;
