@@ -16,6 +16,9 @@ Tensor tensor(std::string name, std::vector<float> values) {
   return {std::move(name), {size}, Array(std::move(values))};
 }
 
+// One precision for all weights, as checkpoints have it: a number, of no dimension.
+Tensor one_precision(float value) { return {"lambda", {}, Array(std::vector<float>{value})}; }
+
 SafetensorsFile checkpoint(std::vector<Tensor> tensors) {
   return {.tensors = std::move(tensors), .metadata = {{"round", "12"}}, .origin = "c.safetensors"};
 }
@@ -71,17 +74,41 @@ TEST(PosteriorSpreads, CountPrecisionsThatAreNone) {
 
 TEST(PosteriorSpreads, OfOnePrecisionAreOneNumber) {
   const PosteriorSpread spread =
-      posterior_spread(checkpoint({tensor("eta.a", {1, 2, 3}), tensor("lambda", {16})}));
+      posterior_spread(checkpoint({tensor("eta.a", {1, 2, 3}), one_precision(16)}));
   EXPECT_TRUE(spread.isotropic);
   EXPECT_DOUBLE_EQ(spread.deviation, 0.25);
   EXPECT_EQ(spread.weights, 3);
   EXPECT_TRUE(spread.layers.empty());
-  EXPECT_TRUE(std::isnan(posterior_spread(checkpoint({tensor("lambda", {-16})})).deviation));
+  EXPECT_TRUE(std::isnan(posterior_spread(checkpoint({one_precision(-16)})).deviation));
+}
+
+TEST(PosteriorSpreads, OfAMatrixAreItsInversesDiagonal) {
+  // The inverse of [[2, 1], [1, 2]] has 2/3 on its diagonal; the third weight stands alone.
+  const PosteriorSpread spread = posterior_spread(checkpoint(
+      {tensor("eta.a", {1, 2}), tensor("eta.b", {3}), tensor("lambda", {2, 1, 2, 0, 0, 4})}));
+  EXPECT_FALSE(spread.isotropic);
+  ASSERT_EQ(spread.layers.size(), 2u);
+  EXPECT_EQ(spread.layers[0].name, "a");
+  EXPECT_NEAR(spread.layers[0].low, std::sqrt(2.0 / 3), 1e-6);
+  EXPECT_NEAR(spread.layers[0].high, std::sqrt(2.0 / 3), 1e-6);
+  EXPECT_NEAR(spread.layers[1].median, 0.5, 1e-6);
+}
+
+TEST(PosteriorSpreads, OfAnImproperMatrixAreNone) {
+  const PosteriorSpread spread =
+      posterior_spread(checkpoint({tensor("eta.a", {1, 2}), tensor("lambda", {1, 2, 1})}));
+  ASSERT_EQ(spread.layers.size(), 1u);
+  EXPECT_EQ(spread.layers[0].improper, 2);
+}
+
+TEST(PosteriorSpreads, AreRefusedForAMatrixOfAnotherSize) {
+  EXPECT_THROW(posterior_spread(checkpoint({tensor("eta.a", {1, 2}), tensor("lambda", {1, 2})})),
+               InputError);
 }
 
 TEST(PosteriorSpreads, AreRefusedForFilesThatAreNoCheckpoints) {
   EXPECT_THROW(posterior_spread(checkpoint({tensor("weight", {1})})), InputError);
-  SafetensorsFile file = checkpoint({tensor("lambda", {1})});
+  SafetensorsFile file = checkpoint({one_precision(1)});
   file.metadata["round"] = "many";
   EXPECT_THROW(posterior_spread(file), InputError);
 }
