@@ -6,12 +6,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "fedep/message/error.h"
+#include "fedep/message/system_call.h"
 
 namespace fedep {
 namespace {
@@ -19,24 +19,6 @@ namespace {
 using Path = std::filesystem::path;
 
 constexpr std::size_t kReadSize = std::size_t(1) << 20;
-
-std::string failure(const Path& path, std::string_view action, int error) {
-  return fmt::format("{}: cannot {}: {}", path.string(), action,
-                     std::generic_category().message(error));
-}
-
-[[noreturn]] void throw_run_error(const Path& path, std::string_view action) {
-  const int error = errno;
-  throw RunError(failure(path, action, error));
-}
-
-// Repeats a system call that a signal interrupted.
-template <class Call>
-auto uninterrupted(Call call) {
-  auto result = call();
-  while (result == -1 && errno == EINTR) result = call();
-  return result;
-}
 
 struct stat status_of(const FileDescriptor& file, const Path& path) {
   struct stat status = {};

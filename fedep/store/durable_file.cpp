@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "fedep/message/error.h"
+#include "fedep/message/system_call.h"
 
 namespace fedep {
 namespace {
@@ -21,24 +22,6 @@ namespace {
 using Path = std::filesystem::path;
 
 constexpr std::size_t kBufferSize = std::size_t(1) << 16;
-
-std::string failure(const Path& path, std::string_view action, int error) {
-  return fmt::format("{}: cannot {}: {}", path.string(), action,
-                     std::generic_category().message(error));
-}
-
-[[noreturn]] void throw_run_error(const Path& path, std::string_view action) {
-  const int error = errno;
-  throw RunError(failure(path, action, error));
-}
-
-// Repeats a system call that a signal interrupted.
-template <class Call>
-auto uninterrupted(Call call) {
-  auto result = call();
-  while (result == -1 && errno == EINTR) result = call();
-  return result;
-}
 
 Path directory_of(const Path& path) {
   return path.has_parent_path() ? path.parent_path() : Path(".");
