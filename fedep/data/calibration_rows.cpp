@@ -36,34 +36,20 @@ class CalibrationRows final : public Dataset {
   std::vector<std::pair<std::string, std::size_t>> clients_;  // without examples
 };
 
-class WithoutRows final : public Dataset {
+class WithoutRows final : public TrainingRows {
  public:
   WithoutRows(std::unique_ptr<Dataset> data, const RowSplit& split)
-      : data_(std::move(data)), train_(*data_, split.kept), calibration_(*data_, split.held) {}
+      : TrainingRows(std::move(data), split.kept), calibration_(all(), split.held) {}
 
-  const DatasetInfo& info() const override { return data_->info(); }
-  const std::vector<std::pair<std::string, std::size_t>>& clients() const override {
-    return train_.clients();
-  }
-  void train_batch(std::size_t client, std::span<const std::uint32_t> examples,
-                   const Address* augmentation, Batch& out) const override {
-    train_.train_batch(client, examples, augmentation, out);
-  }
-  std::optional<RawImages> raw_images() const override { return train_.raw_images(); }
-
-  std::size_t test_size() const override { return data_->test_size(); }
+  std::size_t test_size() const override { return all().test_size(); }
   void test_batch(std::size_t begin, std::size_t end, Batch& out) const override {
-    data_->test_batch(begin, end, out);
+    all().test_batch(begin, end, out);
   }
-  const std::vector<std::string>& test_clients() const override { return data_->test_clients(); }
-  std::size_t test_client(std::size_t example) const override {
-    return data_->test_client(example);
-  }
+  const std::vector<std::string>& test_clients() const override { return all().test_clients(); }
+  std::size_t test_client(std::size_t example) const override { return all().test_client(example); }
   const Dataset* calibration() const override { return &calibration_; }
 
  private:
-  std::unique_ptr<Dataset> data_;
-  TrainingRows train_;
   CalibrationRows calibration_;
 };
 

@@ -4,13 +4,14 @@
 
 namespace fedep {
 
-TrainingRows::TrainingRows(const Dataset& data, std::vector<std::vector<std::uint32_t>> rows)
-    : data_(data), rows_(std::move(rows)) {
-  check_same_size("TrainingRows", "clients", data.clients().size(), rows_.size());
+TrainingRows::TrainingRows(std::unique_ptr<Dataset> data,
+                           std::vector<std::vector<std::uint32_t>> rows)
+    : data_(std::move(data)), rows_(std::move(rows)) {
+  check_same_size("TrainingRows", "clients", data_->clients().size(), rows_.size());
   for (std::size_t c = 0; c < rows_.size(); ++c) {
-    clients_.emplace_back(data.clients()[c].first, rows_[c].size());
+    clients_.emplace_back(data_->clients()[c].first, rows_[c].size());
   }
-  const std::optional<RawImages> raw = data.raw_images();
+  const std::optional<RawImages> raw = data_->raw_images();
   if (!raw) return;
   for (std::size_t c = 0; c < rows_.size(); ++c) {
     images_.emplace_back();
@@ -26,11 +27,11 @@ void TrainingRows::train_batch(std::size_t client, std::span<const std::uint32_t
                                const Address* augmentation, Batch& out) const {
   std::vector<std::uint32_t> inner;
   for (const std::uint32_t example : examples) inner.push_back(rows_[client][example]);
-  data_.train_batch(client, inner, augmentation, out);
+  data_->train_batch(client, inner, augmentation, out);
 }
 
 std::optional<RawImages> TrainingRows::raw_images() const {
-  std::optional<RawImages> raw = data_.raw_images();
+  std::optional<RawImages> raw = data_->raw_images();
   if (!raw) return std::nullopt;
   raw->clients = images_;
   raw->numbers = numbers_;

@@ -1,13 +1,13 @@
-// Some of a data set's training examples, under numbers of their own: for data sets that put the
-// others to another use.
+// A data set whose clients train on some of another's training examples, under numbers of their own.
+// What becomes of the others, and what is scored, is for the class that derives to say.
 //
-//   TrainingRows rows(data, {{0, 2, 3}, …});      // of every client, by their old numbers
-//   rows.train_batch(client, examples, augmentation, out);
+//   class Mine final : public TrainingRows { Mine(…) : TrainingRows(std::move(data), {{0, 2, 3}, …}) … };
 //
 // An example's crops stay those of its old number.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,18 +18,24 @@
 
 namespace fedep {
 
-class TrainingRows {
+class TrainingRows : public Dataset {
  public:
-  // `data` must outlive this.
-  TrainingRows(const Dataset& data, std::vector<std::vector<std::uint32_t>> rows);
+  // Of every client, by their old numbers.
+  TrainingRows(std::unique_ptr<Dataset> data, std::vector<std::vector<std::uint32_t>> rows);
 
-  const std::vector<std::pair<std::string, std::size_t>>& clients() const { return clients_; }
+  const DatasetInfo& info() const override { return data_->info(); }
+  const std::vector<std::pair<std::string, std::size_t>>& clients() const override {
+    return clients_;
+  }
   void train_batch(std::size_t client, std::span<const std::uint32_t> examples,
-                   const Address* augmentation, Batch& out) const;
-  std::optional<RawImages> raw_images() const;
+                   const Address* augmentation, Batch& out) const override;
+  std::optional<RawImages> raw_images() const override;
+
+ protected:
+  const Dataset& all() const { return *data_; }
 
  private:
-  const Dataset& data_;
+  std::unique_ptr<Dataset> data_;
   std::vector<std::vector<std::uint32_t>> rows_;
   std::vector<std::pair<std::string, std::size_t>> clients_;
   std::vector<std::vector<std::uint32_t>> images_, numbers_;  // where there are raw images

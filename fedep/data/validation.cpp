@@ -7,20 +7,10 @@
 namespace fedep {
 namespace {
 
-class ValidationDataset final : public Dataset {
+class ValidationDataset final : public TrainingRows {
  public:
   ValidationDataset(std::unique_ptr<Dataset> data, const RowSplit& split)
-      : data_(std::move(data)), train_(*data_, split.kept), held_(*data_, split.held) {}
-
-  const DatasetInfo& info() const override { return data_->info(); }
-  const std::vector<std::pair<std::string, std::size_t>>& clients() const override {
-    return train_.clients();
-  }
-  void train_batch(std::size_t client, std::span<const std::uint32_t> examples,
-                   const Address* augmentation, Batch& out) const override {
-    train_.train_batch(client, examples, augmentation, out);
-  }
-  std::optional<RawImages> raw_images() const override { return train_.raw_images(); }
+      : TrainingRows(std::move(data), split.kept), held_(all(), split.held) {}
 
   std::size_t test_size() const override { return held_.size(); }
   void test_batch(std::size_t begin, std::size_t end, Batch& out) const override {
@@ -30,8 +20,6 @@ class ValidationDataset final : public Dataset {
   std::size_t test_client(std::size_t example) const override { return held_.client(example); }
 
  private:
-  std::unique_ptr<Dataset> data_;
-  TrainingRows train_;
   HeldRows held_;
 };
 
