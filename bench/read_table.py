@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Reading a large table: fedep against pandas, CPU seconds and memory of whole processes, in one run.
 
-    bench/read_table.py build/bin/fedep [--rows 1000000] [--clients 100000] [--columns 12] [--keep FOLDER]
+    bench/read_table.py build/bin/fedep [--rows 1000000] [--clients 100000] [--columns 11]
+        [--repeat 3] [--keep FOLDER]
 
-Makes a table of clients, a yes-or-no label and numbers (129 MB as it is), then lets `fedep data describe` and
-pandas.read_csv read it, three times each in turn, and prints the least of each. fedep also checks every cell, holds rows
+Makes a table of clients, a yes-or-no label and numbers (130 MB as it is), then lets `fedep data describe` and
+pandas.read_csv read it, --repeat times each in turn, and prints the least of each. fedep also checks every cell, holds rows
 out, pools the columns' scales and makes the features; pandas only reads. Its own row has the reading alone, too, without
 starting Python and importing pandas. `numbers` is what the feature columns take as doubles.
 """

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
-#include <set>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -122,7 +122,7 @@ class MemoryDataset final : public Dataset {
  private:
   static void check_part(std::string_view what, const Part& part) {
     check_same_size(what, "rows", part.clients.offsets.back(), part.rows->rows());
-    std::set<std::string_view> seen;
+    std::unordered_set<std::string_view> seen;
     for (const std::string& id : part.clients.ids) {
       if (!seen.insert(id).second) fail(what, "client ids", "different", shown(id) + " twice");
     }

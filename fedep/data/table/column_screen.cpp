@@ -132,11 +132,9 @@ bool is_in_other_units(const ColumnSummary& client, const Others& others) {
   constexpr double kSameFactor = 0.35, kKnownFactor = 0.12, kMostVariation = 0.6;
   constexpr double kLeastFactor = 1.5;
   constexpr double kFarForAny = 4, kFarForKnown = 2, kFarFromMiddles = 6;
+  if (!client.has_quantiles || !(others.least > 0) || !(client.quantiles[0] > 0)) return false;
   const double width = width_of(client);
-  if (!client.has_quantiles || !(others.least > 0) || !(client.quantiles[0] > 0) ||
-      !(others.width > 0) || !(width > 0)) {
-    return false;
-  }
+  if (!(others.width > 0) || !(width > 0)) return false;
   const double variation = others.width / (2 * kTenPercent) / others.middle;
   if (variation > kMostVariation) return false;
   const double ratio = std::log(middle_of(client) / others.middle);
@@ -169,7 +167,6 @@ bool lies_elsewhere(const ColumnSummary& client, const Others& others) {
 // Why none of the client's values can be trusted, or nothing.
 std::string strangeness(const ColumnSummary& client, const Others& others) {
   constexpr double kFarConstant = 3, kMostConstant = 1.0 / 3;
-  const double middle = middle_of(client);
   if (others.two) {
     const auto [one, other] = *others.two;
     const bool codes = client.has_two_values() || !client.varies();
@@ -189,16 +186,18 @@ std::string strangeness(const ColumnSummary& client, const Others& others) {
   const Yardstick& yard = others.yard;
   if (yard.is_flat()) return {};
   if (is_in_other_units(client, others)) {
+    const double middle = middle_of(client);
     return fmt::format(
         "its median is {:.4g}, that of the others {:.4g}: {:.3g} times as much, and so is its "
         "spread, as if in other units",
         middle, others.middle, middle / others.middle);
   }
   if (lies_elsewhere(client, others)) {
-    return fmt::format("its median is about {:.4g}, that of the others {:.4g}", middle,
+    return fmt::format("its median is about {:.4g}, that of the others {:.4g}", middle_of(client),
                        yard.centre);
   }
   if (client.varies() || client.count < Others::kRowsForConstant) return {};
+  const double middle = middle_of(client);
   const double far =
       std::fabs(middle - yard.centre) / (middle > yard.centre ? yard.above : yard.below);
   if (others.large == 0 || others.constant > kMostConstant * others.large || far < kFarConstant) {
@@ -208,34 +207,44 @@ std::string strangeness(const ColumnSummary& client, const Others& others) {
                      yard.centre);
 }
 
-// Visits each client with what it is compared with: the others or, where it is too small to matter,
+// A crowd, and what its members are compared with: the others or, where one is too small to matter,
 // all.
-template <class Visit>
-void compare_each(const Crowd& crowd, Visit&& visit) {
-  const Others all(crowd);
-  crowd.each([&](const ColumnSummary& client, std::size_t c) {
-    if (crowd.is_small(c)) {
-      visit(client, c, all);
-    } else {
-      visit(client, c, Others(crowd.without(c)));
-    }
-  });
-}
+class Comparison {
+ public:
+  explicit Comparison(Crowd crowd) : crowd_(std::move(crowd)), all_(crowd_) {}
 
-// Takes out who does not fit the others, until all that are left do. A third stays at most away:
-// beyond that nobody knows who is the stranger.
-std::vector<Stranger> find_strangers(std::span<const ColumnSummary> clients,
-                                     std::vector<bool>& in) {
+  const Crowd& crowd() const { return crowd_; }
+  const Others& all() const { return all_; }
+
+  template <class Visit>
+  void each(Visit&& visit) const {
+    crowd_.each([&](const ColumnSummary& client, std::size_t c) {
+      if (crowd_.is_small(c)) {
+        visit(client, c, all_);
+      } else {
+        visit(client, c, Others(crowd_.without(c)));
+      }
+    });
+  }
+
+ private:
+  Crowd crowd_;
+  Others all_;
+};
+
+// Takes out who does not fit the others, until all that are left do: the comparison is then that of
+// those who are still in. A third stays at most away: beyond that nobody knows who is the stranger.
+std::vector<Stranger> find_strangers(std::span<const ColumnSummary> clients, std::vector<bool>& in,
+                                     Comparison& compared) {
   constexpr double kMost = 1.0 / 3;
   constexpr int kPasses = 3;
   std::vector<Stranger> strangers;
-  const Crowd everybody(clients, in);
-  if (everybody.members() < 3) return strangers;
+  const double members = compared.crowd().members(), all_rows = compared.crowd().rows();
+  if (members < 3) return strangers;
   for (int pass = 0; pass < kPasses; ++pass) {
-    const Crowd crowd(clients, in);
     std::vector<Stranger> found;
     double rows = 0;
-    compare_each(crowd, [&](const ColumnSummary& client, std::size_t c, const Others& others) {
+    compared.each([&](const ColumnSummary& client, std::size_t c, const Others& others) {
       std::string why = strangeness(client, others);
       if (why.empty()) return;
       rows += client.count;
@@ -243,11 +252,12 @@ std::vector<Stranger> find_strangers(std::span<const ColumnSummary> clients,
     });
     if (found.empty()) break;
     const double out = double(strangers.size() + found.size());
-    if (out > kMost * everybody.members() || rows > kMost * everybody.rows()) break;
+    if (out > kMost * members || rows > kMost * all_rows) break;
     for (Stranger& stranger : found) {
       in[stranger.client] = false;
       strangers.push_back(std::move(stranger));
     }
+    compared = Comparison(Crowd(clients, in));
   }
   std::sort(strangers.begin(), strangers.end(),
             [](const Stranger& a, const Stranger& b) { return a.client < b.client; });
@@ -256,29 +266,30 @@ std::vector<Stranger> find_strangers(std::span<const ColumnSummary> clients,
 
 }  // namespace
 
-bool ColumnScreen::is_stranger(std::size_t client) const {
-  return std::any_of(strangers.begin(), strangers.end(),
-                     [&](const Stranger& stranger) { return stranger.client == client; });
+const Stranger* ColumnScreen::find_stranger(std::size_t client) const {
+  const auto at = std::ranges::lower_bound(strangers, client, {}, &Stranger::client);
+  return at != strangers.end() && at->client == client ? &*at : nullptr;
 }
 
 ColumnScreen screen_column(std::span<const ColumnSummary> clients) {
   std::vector<bool> in(clients.size(), true);
+  Comparison compared(Crowd(clients, in));
   ColumnScreen out;
-  out.strangers = find_strangers(clients, in);
+  out.strangers = find_strangers(clients, in, compared);
   // Who has a value beyond the others' fences does not help to build the common ones, unless that
   // is true of many.
   constexpr double kMostUnsteady = 1.0 / 3;
-  const Crowd crowd(clients, in);
+  const double members = compared.crowd().members();
   std::vector<bool> steady = in;
   double unsteady = 0;
-  if (crowd.members() > 1) {
-    compare_each(crowd, [&](const ColumnSummary& client, std::size_t c, const Others& others) {
+  if (members > 1) {
+    compared.each([&](const ColumnSummary& client, std::size_t c, const Others& others) {
       steady[c] = client.least >= others.allowed.low && client.most <= others.allowed.high;
       unsteady += steady[c] ? 0 : 1;
     });
   }
-  const bool many = unsteady > kMostUnsteady * crowd.members();
-  const Range allowed = fences(many ? crowd : Crowd(clients, steady));
+  const bool some = unsteady > 0 && unsteady <= kMostUnsteady * members;
+  const Range allowed = some ? fences(Crowd(clients, steady)) : compared.all().allowed;
   out.low = allowed.low;
   out.high = allowed.high;
   return out;

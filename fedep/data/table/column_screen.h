@@ -35,7 +35,9 @@ struct ColumnScreen {
   double high = std::numeric_limits<double>::infinity();
   std::vector<Stranger> strangers = {};  // by client
 
-  bool is_stranger(std::size_t client) const;
+  // Null if it is none.
+  const Stranger* find_stranger(std::size_t client) const;
+  bool is_stranger(std::size_t client) const { return find_stranger(client) != nullptr; }
 };
 
 // Of fewer than three clients with values nobody is a stranger: there is no majority.

@@ -16,10 +16,9 @@ namespace {
 using testing::HasSubstr;
 using Columns = std::vector<std::vector<double>>;  // a client each
 
-ColumnSummary summary(const std::vector<double>& values) {
-  std::vector<TableRow> rows;
-  for (const double value : values) rows.push_back({{value}, {}});
-  return rows.empty() ? ColumnSummary{} : summaries(rows).front();
+ColumnSummary summary(std::vector<double> values) {
+  std::erase_if(values, [](double value) { return std::isnan(value); });
+  return summary_of(values);
 }
 
 ColumnScreen screened(const Columns& clients) {

@@ -9,30 +9,11 @@ namespace {
 constexpr std::array<double, 5> kNormalQuantiles = {-1.2816, -0.6745, 0, 0.6745, 1.2816};
 
 // Between the values around place part·(n - 1) of the sorted ones.
-double quantile_of_sorted(const std::vector<double>& sorted, double part) {
+double quantile_of_sorted(std::span<const double> sorted, double part) {
   const double place = part * double(sorted.size() - 1);
   const auto below = std::size_t(place);
   const std::size_t above = std::min(below + 1, sorted.size() - 1);
   return sorted[below] + (place - double(below)) * (sorted[above] - sorted[below]);
-}
-
-ColumnSummary summary_of(std::vector<double>& values) {
-  ColumnSummary out;
-  if (values.empty()) return out;
-  std::sort(values.begin(), values.end());
-  out.count = double(values.size());
-  out.least = values.front();
-  out.most = values.back();
-  for (const double value : values) out.mean += value / out.count;
-  double variance = 0;
-  for (const double value : values) variance += (value - out.mean) * (value - out.mean) / out.count;
-  out.deviation = std::min(std::sqrt(variance), out.most / 2 - out.least / 2);  // never infinite
-  out.has_quantiles = values.size() >= kRowsForQuantiles;
-  if (!out.has_quantiles) return out;
-  for (std::size_t i = 0; i < kSummaryParts.size(); ++i) {
-    out.quantiles[i] = quantile_of_sorted(values, kSummaryParts[i]);
-  }
-  return out;
 }
 
 }  // namespace
@@ -53,16 +34,21 @@ std::array<double, 5> ColumnSummary::spread_out() const {
   return out;
 }
 
-std::vector<ColumnSummary> summaries(std::span<const TableRow> rows) {
-  std::vector<ColumnSummary> out;
-  if (rows.empty()) return out;
-  std::vector<double> values;
-  for (std::size_t j = 0; j < rows.front().numbers.size(); ++j) {
-    values.clear();
-    for (const TableRow& row : rows) {
-      if (!std::isnan(row.numbers[j])) values.push_back(row.numbers[j]);
-    }
-    out.push_back(summary_of(values));
+ColumnSummary summary_of(std::span<double> values) {
+  ColumnSummary out;
+  if (values.empty()) return out;
+  std::sort(values.begin(), values.end());
+  out.count = double(values.size());
+  out.least = values.front();
+  out.most = values.back();
+  for (const double value : values) out.mean += value / out.count;
+  double variance = 0;
+  for (const double value : values) variance += (value - out.mean) * (value - out.mean) / out.count;
+  out.deviation = std::min(std::sqrt(variance), out.most / 2 - out.least / 2);  // never infinite
+  out.has_quantiles = values.size() >= kRowsForQuantiles;
+  if (!out.has_quantiles) return out;
+  for (std::size_t i = 0; i < kSummaryParts.size(); ++i) {
+    out.quantiles[i] = quantile_of_sorted(values, kSummaryParts[i]);
   }
   return out;
 }

@@ -7,9 +7,6 @@
 #include <array>
 #include <cstddef>
 #include <span>
-#include <vector>
-
-#include "fedep/data/table/table_scale.h"
 
 namespace fedep {
 
@@ -34,7 +31,7 @@ struct ColumnSummary {
   bool operator==(const ColumnSummary&) const = default;
 };
 
-// One per column of numbers.
-std::vector<ColumnSummary> summaries(std::span<const TableRow> rows);
+// Of a client's values without those that are missing; puts them in order.
+ColumnSummary summary_of(std::span<double> values);
 
 }  // namespace fedep

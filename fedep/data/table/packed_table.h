@@ -1,104 +1,76 @@
-// The good records of a table, packed: numbers as numbers, words once each. A table of a million
-// rows takes little more than its numbers do.
+// The good records of a table, packed: numbers as numbers, column by column, and words once each. A
+// table of a million rows takes little more than its numbers do.
 //
-//   const PackedTable packed = pack_table(*records, spec);
-//   for (const PackedClient& client : packed.clients)
-//     for (const std::uint32_t row : client.rows) packed.read(row, record);
+//   PackedTable packed = pack_table(*records, spec);
+//   packed.number(row, 3);
+//   packed.scale_numbers(scales);     // once it is known how: they take half as much from then on
+//   packed.scaled(row, 3);
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <memory>
+#include <span>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "fedep/data/table/column_blocks.h"
 #include "fedep/data/table/delimited.h"
 #include "fedep/data/table/table_record.h"
+#include "fedep/data/table/table_scale.h"
 #include "fedep/data/table/table_spec.h"
+#include "fedep/data/table/word_list.h"
 
 namespace fedep {
 
-struct StringHash : std::hash<std::string_view> {
-  using is_transparent = void;  // a view finds a string
-};
-
-// Words by number, each kept once.
-class WordList {
- public:
-  std::uint32_t add(std::string_view word);
-  const std::string& operator[](std::uint32_t number) const { return *words_[number]; }
-  std::size_t size() const { return words_.size(); }
-
- private:
-  std::unordered_map<std::string, std::uint32_t, StringHash, std::equal_to<>> numbers_;
-  std::vector<const std::string*> words_;
-};
-
-// Rows of the same width in blocks, so that no row moves as more come.
-template <class T>
-class RowBlocks {
- public:
-  explicit RowBlocks(std::size_t width)
-      : width_(width),
-        rows_in_block_(std::max<std::size_t>(1, kBlock / std::max<std::size_t>(1, width))) {}
-
-  T* add() {
-    if (rows_ == blocks_.size() * rows_in_block_) {
-      blocks_.push_back(std::make_unique_for_overwrite<T[]>(rows_in_block_ * width_));
-    }
-    return row(rows_++);
-  }
-  T* row(std::size_t i) const {
-    return blocks_[i / rows_in_block_].get() + i % rows_in_block_ * width_;
-  }
-  std::size_t size() const { return rows_; }
-
- private:
-  static constexpr std::size_t kBlock = std::size_t(1) << 17;  // values
-
-  std::size_t width_;
-  std::size_t rows_in_block_;
-  std::size_t rows_ = 0;
-  std::vector<std::unique_ptr<T[]>> blocks_;
-};
-
-// What a client has, by rows of the table it is packed in.
-struct PackedClient {
-  std::string id;
-  std::vector<std::uint32_t> rows = {};  // in the file's order
-  std::size_t skipped = 0;               // bad records of this client
-  std::string first_skipped = {};        // the first one's place, and why
+// Bad records.
+struct SkippedRecords {
+  std::size_t count = 0;
+  std::string first = {};  // its place, and why
 };
 
 class PackedTable {
  public:
   explicit PackedTable(const TableSpec& spec);
 
-  void add(std::size_t client, const TableRecord& record);
-  // Into a record that is there already, whose memory is used again.
-  void read(std::uint32_t row, TableRecord& record) const;
-  Label label(std::uint32_t row) const;
-  std::size_t size() const { return numbers_.size(); }
+  void add(std::uint32_t client, const TableRecord& record);
+  std::size_t size() const { return clients_.size(); }
 
-  std::vector<PackedClient> clients;  // in order of first appearance; some may have no row
-  std::size_t skipped = 0;
-  std::string first_skipped;  // its place, and why
+  std::uint32_t client(std::uint32_t row) const { return clients_.at(row, 0); }
+  // NaN: missing.
+  double number(std::uint32_t row, std::size_t column) const { return numbers_.at(row, column); }
+  void forget_number(std::uint32_t row, std::size_t column);
+  // Empty: missing.
+  const std::string& category(std::uint32_t row, std::size_t column) const {
+    return words_[categories_.at(row, column)];
+  }
+  const std::string& group(std::uint32_t row) const { return words_[groups_.at(row, 0)]; }
+  double exposure(std::uint32_t row) const { return exposures_.at(row, 0); }
+  bool is_test(std::uint32_t row) const { return test_[row]; }
+  // Real labels and counts.
+  double label_number(std::uint32_t row) const { return label_numbers_.at(row, 0); }
+  // Of the others: the number of their word in `labels`.
+  std::uint32_t label(std::uint32_t row) const { return label_words_.at(row, 0); }
+
+  // By column. Afterwards there are scaled numbers instead of numbers.
+  void scale_numbers(std::span<const ColumnScale> scales);
+  float scaled(std::uint32_t row, std::size_t column) const { return scaled_.at(row, column); }
+
+  WordList client_ids;                // in order of first appearance; some may have no row
+  WordList labels;                    // of yes-or-no labels and classes
+  std::vector<double> label_of_word;  // as Label::number, by word of `labels`
+  SkippedRecords skipped;             // of all
+  std::unordered_map<std::uint32_t, SkippedRecords> skipped_of;  // by client
 
  private:
-  std::size_t number_count_, category_count_;
   bool has_groups_, has_real_labels_, has_exposures_;
-  RowBlocks<double> numbers_;
-  RowBlocks<std::uint32_t> words_;   // of each row: categories, then the group if there are groups
-  RowBlocks<double> label_numbers_;  // real labels and counts; of others the word says it
-  RowBlocks<double> exposures_;
-  RowBlocks<std::uint32_t> labels_;  // words
+  ColumnBlocks<double> numbers_;
+  ColumnBlocks<float> scaled_;
+  ColumnBlocks<std::uint32_t> clients_, categories_, groups_, label_words_;  // words by number
+  ColumnBlocks<double> label_numbers_, exposures_;
   std::vector<bool> test_;
-  WordList list_;
-  std::unordered_map<std::uint32_t, double> label_of_word_;
+  WordList words_;  // of categories and groups
+  std::vector<std::uint32_t> row_words_;
 };
 
 // Throws InputError if a column is not there, or if more records are bad than good.

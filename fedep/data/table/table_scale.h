@@ -75,6 +75,11 @@ struct TableScale {
   bool operator==(const TableScale&) const = default;
 };
 
+// Of a client's values in a column, without those that are missing.
+ColumnSums sums_of(std::span<const double> values);
+// Of the rows of all of them, in this order.
+ColumnSums pooled(std::span<const ColumnSums> clients);
+
 // Throws InputError if rows differ in their numbers of columns.
 ClientReport report(std::span<const TableRow> rows);
 
@@ -82,8 +87,14 @@ ClientReport report(std::span<const TableRow> rows);
 // were they pooled. Does not depend on the order of the reports beyond rounding. Throws InputError
 // if a variance is beyond a double.
 TableScale pooled_scale(std::span<const ClientReport> reports);
+// Of one column: what all reports say of it together.
+ColumnScale scale_of(const ColumnSums& sums);
+CategoryScale scale_of(const std::map<std::string, std::size_t>& rows_by_value);
 
 // Appends a row's scaled features: numbers, then each category's columns in order.
 void encode(const TableRow& row, const TableScale& scale, std::vector<float>& out);
+// Of one column.
+float encoded(double value, const ColumnScale& scale);
+void encode(const std::string& value, const CategoryScale& scale, std::vector<float>& out);
 
 }  // namespace fedep

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include <fmt/format.h>
 
@@ -12,7 +11,6 @@
 namespace fedep {
 namespace {
 
-constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 // Of a column's squares. Values that make up less can move a coefficient by about a third of its
 // deviation, whatever they are.
 constexpr double kHarmless = 0.02;
@@ -21,28 +19,17 @@ bool fits(const ColumnScreen& screen, double value) {
   return !(value < screen.low) && !(value > screen.high);
 }
 
-// What is left of a client's rows.
-void keep_accepted(const std::vector<ColumnScreen>& screens, std::size_t client, TableRow& row) {
-  for (std::size_t j = 0; j < row.numbers.size(); ++j) {
-    if (screens[j].is_stranger(client) || !fits(screens[j], row.numbers[j])) {
-      row.numbers[j] = kMissing;
-    }
-  }
-}
-
 // Of all clients' rows around their mean.
-double squares_of(const std::vector<ClientReport>& reports, std::size_t column) {
+double squares_of(std::span<const ColumnSums> clients) {
   double count = 0, sum = 0, squares = 0;
-  for (const ClientReport& report : reports) {
-    if (column >= report.numbers.size()) continue;
-    count += report.numbers[column].count;
-    sum += report.numbers[column].sum;
+  for (const ColumnSums& client : clients) {
+    count += client.count;
+    sum += client.sum;
   }
-  for (const ClientReport& report : reports) {
-    if (column >= report.numbers.size() || report.numbers[column].count == 0) continue;
-    const ColumnSums& sums = report.numbers[column];
-    const double gap = sums.sum / sums.count - sum / count;
-    squares += sums.squares + sums.count * gap * gap;
+  for (const ColumnSums& client : clients) {
+    if (client.count == 0) continue;
+    const double gap = client.sum / client.count - sum / count;
+    squares += client.squares + client.count * gap * gap;
   }
   return squares;
 }
@@ -55,56 +42,58 @@ std::string values_text(const ColumnSummary& summary, const ColumnScreen& screen
                      farthest);
 }
 
+bool is_suspected(const ColumnScreen& screen, std::size_t client, const ColumnSummary& sent) {
+  return sent.count > 0 &&
+         (screen.is_stranger(client) || !fits(screen, sent.least) || !fits(screen, sent.most));
+}
+
+std::string why_suspected(const ColumnScreen& screen, std::size_t client, const ColumnSummary& sent,
+                          double accepted) {
+  const Stranger* const stranger = screen.find_stranger(client);
+  return stranger != nullptr ? stranger->why : values_text(sent, screen, accepted);
+}
+
 }  // namespace
 
 ScreenedScale screened_scale(std::span<const std::string> clients,
-                             std::span<const std::string> columns, const TrainingRows& rows_of) {
+                             std::span<const std::string> columns, const ValuesOf& values_of) {
   ScreenedScale out;
-  std::vector<std::vector<ColumnSummary>> sent(clients.size());
-  for (std::size_t c = 0; c < clients.size(); ++c) {
-    const std::span<const TableRow> rows = rows_of(c);
-    out.reports.push_back(report(rows));
-    sent[c] = summaries(rows);
-    sent[c].resize(columns.size());
-  }
+  std::vector<ColumnSummary> sent(clients.size());
+  std::vector<ColumnSums> all(clients.size());
+  std::vector<double> values;
   for (std::size_t j = 0; j < columns.size(); ++j) {
-    std::vector<ColumnSummary> column;
-    for (const auto& client : sent) column.push_back(client[j]);
-    out.screens.push_back(screen_column(column));
-  }
-  const auto suspected = [&](std::size_t c, std::size_t j) {
-    const ColumnSummary& summary = sent[c][j];
-    return summary.count > 0 &&
-           (out.screens[j].is_stranger(c) || !fits(out.screens[j], summary.least) ||
-            !fits(out.screens[j], summary.most));
-  };
-  for (std::size_t c = 0; c < clients.size(); ++c) {
-    bool any = false;
-    for (std::size_t j = 0; j < columns.size(); ++j) any = any || suspected(c, j);
-    if (any && out.accepted.empty()) out.accepted = out.reports;
-    if (!any) continue;
-    const std::span<TableRow> rows = rows_of(c);
-    for (TableRow& row : rows) keep_accepted(out.screens, c, row);
-    out.accepted[c] = report(rows);
-  }
-  if (out.accepted.empty()) return out;
-  for (std::size_t j = 0; j < columns.size(); ++j) {
-    const double all = squares_of(out.reports, j), left = squares_of(out.accepted, j);
     for (std::size_t c = 0; c < clients.size(); ++c) {
-      if (!suspected(c, j)) continue;
-      Suspicion suspicion{.column = j, .client = c, .whole = false, .text = {}, .share = 0};
-      for (const Stranger& stranger : out.screens[j].strangers) {
-        if (stranger.client != c) continue;
-        suspicion.whole = true;
-        suspicion.text = stranger.why;
-      }
-      if (!suspicion.whole) {
-        suspicion.text = values_text(sent[c][j], out.screens[j], out.accepted[c].numbers[j].count);
-      }
-      suspicion.text = fmt::format("column {} of client {}: {}", shown(columns[j]),
-                                   shown(clients[c]), suspicion.text);
-      suspicion.share = std::isfinite(all) && all > 0 ? 1 - left / all : 1;
-      out.suspicions.push_back(std::move(suspicion));
+      values_of(c, j, values);
+      all[c] = sums_of(values);
+      sent[c] = summary_of(values);
+    }
+    out.screens.push_back(screen_column(sent));
+    const ColumnScreen& screen = out.screens.back();
+    std::vector<std::size_t> suspected;
+    for (std::size_t c = 0; c < clients.size(); ++c) {
+      if (is_suspected(screen, c, sent[c])) suspected.push_back(c);
+    }
+    out.all.push_back(pooled(all));
+    out.accepted.push_back(out.all.back());
+    if (suspected.empty()) continue;
+    const double squares = squares_of(all);
+    for (const std::size_t c : suspected) {
+      values_of(c, j, values);
+      const bool none = screen.is_stranger(c);
+      std::erase_if(values, [&](double value) { return none || !fits(screen, value); });
+      all[c] = sums_of(values);
+    }
+    out.accepted.back() = pooled(all);
+    const double left = squares_of(all);
+    const double share = std::isfinite(squares) && squares > 0 ? 1 - left / squares : 1;
+    for (const std::size_t c : suspected) {
+      out.suspicions.push_back(
+          {.column = j,
+           .client = c,
+           .whole = screen.is_stranger(c),
+           .text = fmt::format("column {} of client {}: {}", shown(columns[j]), shown(clients[c]),
+                               why_suspected(screen, c, sent[c], all[c].count)),
+           .share = share});
     }
   }
   return out;
@@ -127,19 +116,20 @@ void check_harmless(const ScreenedScale& screened, const std::string& source) {
       first.whole ? "the client's column" : "such values"));
 }
 
-TableScale robust_scale(const ScreenedScale& screened) {
-  TableScale scale = pooled_scale(screened.accepted.empty() ? screened.reports : screened.accepted);
-  for (std::size_t j = 0; j < scale.numbers.size(); ++j) {
-    scale.numbers[j].low = screened.screens[j].low;
-    scale.numbers[j].high = screened.screens[j].high;
-  }
-  return scale;
+std::vector<ColumnScale> plain_scale(const ScreenedScale& screened) {
+  std::vector<ColumnScale> scales;
+  for (const ColumnSums& sums : screened.all) scales.push_back(scale_of(sums));
+  return scales;
 }
 
-void forget(const ScreenedScale& screened, std::size_t client, TableRow& row) {
+std::vector<ColumnScale> robust_scale(const ScreenedScale& screened) {
+  std::vector<ColumnScale> scales;
   for (std::size_t j = 0; j < screened.screens.size(); ++j) {
-    if (screened.screens[j].is_stranger(client)) row.numbers[j] = kMissing;
+    scales.push_back(scale_of(screened.accepted[j]));
+    scales.back().low = screened.screens[j].low;
+    scales.back().high = screened.screens[j].high;
   }
+  return scales;
 }
 
 std::vector<std::string> told(std::span<const Suspicion> suspicions, bool robust) {

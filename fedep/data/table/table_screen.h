@@ -2,9 +2,9 @@
 // answers with where values may lie and whose columns do not count, and clients send sums of what is
 // left. Where nothing is suspected these are the sums of table_scale.h, to the last bit.
 //
-//   const ScreenedScale agreed = screened_scale(clients, {"age", "weight"}, rows_of);
+//   const ScreenedScale agreed = screened_scale(clients, {"age", "weight"}, values_of);
 //   check_harmless(agreed, source);                          // data.scale = true
-//   const TableScale scale = robust_scale(agreed);           // data.scale = "robust"
+//   const auto scale = robust_scale(agreed);                 // data.scale = "robust"
 #pragma once
 
 #include <cstddef>
@@ -31,25 +31,28 @@ struct Suspicion {
 };
 
 struct ScreenedScale {
-  std::vector<ColumnScreen> screens;   // by column of numbers
-  std::vector<ClientReport> reports;   // of all training rows
-  std::vector<ClientReport> accepted;  // of what is not suspected; empty: the same
-  std::vector<Suspicion> suspicions;   // by column, then client
+  std::vector<ColumnScreen> screens;  // by column of numbers
+  std::vector<ColumnSums> all;        // by column: of all clients' training rows,
+  std::vector<ColumnSums> accepted;   // and of what is not suspected
+  std::vector<Suspicion> suspicions;  // by column, then client
 };
 
-// Of a client, to read or change until the next one's are asked for.
-using TrainingRows = std::function<std::span<TableRow>(std::size_t client)>;
+// What a client has in a column's training rows, in their order and without what is missing, instead
+// of what is in `values`.
+using ValuesOf =
+    std::function<void(std::size_t client, std::size_t column, std::vector<double>& values)>;
 
+// Column after column, so that what clients send of one is all that is kept of it.
 ScreenedScale screened_scale(std::span<const std::string> clients,
-                             std::span<const std::string> columns, const TrainingRows& rows_of);
+                             std::span<const std::string> columns, const ValuesOf& values_of);
 
 // Throws InputError, naming column, client and what helps, where suspected values decide the scale.
 void check_harmless(const ScreenedScale& screened, const std::string& source);
-// Of accepted values; others are missing, also in rows that come later (ColumnScale::low and high).
-TableScale robust_scale(const ScreenedScale& screened);
-
-// Sets what strangers have in their columns to missing; of nothing screened, nothing.
-void forget(const ScreenedScale& screened, std::size_t client, TableRow& row);
+// By column, of all values.
+std::vector<ColumnScale> plain_scale(const ScreenedScale& screened);
+// By column, of accepted values; others are missing, also in rows that come later (ColumnScale::low
+// and high).
+std::vector<ColumnScale> robust_scale(const ScreenedScale& screened);
 
 // A line each, and how many more there are.
 std::vector<std::string> told(std::span<const Suspicion> suspicions, bool robust);

@@ -11,12 +11,10 @@
 
 #include <fmt/format.h>
 
-#include "fedep/data/holdout.h"
 #include "fedep/data/memory_dataset.h"
-#include "fedep/data/partition.h"
+#include "fedep/data/table/client_tables.h"
 #include "fedep/data/table/packed_table.h"
 #include "fedep/data/table/table_features.h"
-#include "fedep/data/table/table_record.h"
 #include "fedep/data/table/table_scale.h"
 #include "fedep/data/table/table_screen.h"
 #include "fedep/message/error.h"
@@ -25,115 +23,73 @@
 namespace fedep {
 namespace {
 
-// A client of a packed table, with what is held out of its rows.
-struct ClientTable {
-  std::string id;
-  std::vector<std::uint32_t> rows;
-  std::vector<bool> test;  // held out
-};
-
-// "line 7: lactate is N/A, which is no number", and if a client lost all its rows so, that one's.
-std::string first_skipped(const PackedTable& table) {
-  const auto lost = std::find_if(table.clients.begin(), table.clients.end(),
-                                 [](const PackedClient& client) { return client.rows.empty(); });
-  if (lost == table.clients.end()) return table.first_skipped;
-  return fmt::format("{}; so client {} has none of its {} rows left and takes no part",
-                     lost->first_skipped, shown(lost->id), lost->skipped);
-}
-
-// Those with rows, in the order in which their first ones come.
-std::vector<ClientTable> clients_of(PackedTable& table) {
-  std::vector<ClientTable> out;
-  for (PackedClient& client : table.clients) {
-    if (!client.rows.empty()) out.push_back({std::move(client.id), std::move(client.rows), {}});
+// By column.
+std::vector<CategoryScale> category_scales(const PackedTable& table, const ClientTables& clients,
+                                           std::size_t columns) {
+  std::vector<CategoryScale> out;
+  for (std::size_t j = 0; j < columns; ++j) {
+    std::map<std::string, std::size_t> rows_by_value;
+    for (const std::uint32_t row : clients.train.rows) {
+      const std::string& value = table.category(row, j);
+      if (!value.empty()) ++rows_by_value[value];
+    }
+    out.push_back(scale_of(rows_by_value));
   }
-  table.clients = {};
-  std::sort(out.begin(), out.end(), [](const ClientTable& a, const ClientTable& b) {
-    return a.rows.front() < b.rows.front();
-  });
   return out;
 }
 
-void hold_out(const PackedTable& table, ClientTable& client, const TableSpec& spec,
-              const DataSettings& settings) {
-  TableRecord record;
-  if (!spec.test_column.empty()) {
-    for (const std::uint32_t row : client.rows) {
-      table.read(row, record);
-      client.test.push_back(record.test);
+// Numbers and categories as they are, a missing one is then 0; but no number may be so large that it
+// has no variance.
+void leave_unscaled(std::size_t clients, const ValuesOf& values_of, TableScale& scale) {
+  std::vector<ColumnSums> sums(clients);
+  std::vector<double> values;
+  for (std::size_t j = 0; j < scale.numbers.size(); ++j) {
+    for (std::size_t c = 0; c < clients; ++c) {
+      values_of(c, j, values);
+      sums[c] = sums_of(values);
     }
-  } else if (spec.group_column.empty()) {
-    client.test = held_out(client.id, client.rows.size(), settings.test_fraction);
-  } else {
-    std::vector<std::string> groups;
-    for (const std::uint32_t row : client.rows) {
-      table.read(row, record);
-      groups.push_back(record.group);
-    }
-    client.test = held_out(client.id, groups, settings.test_fraction);
+    scale_of(pooled(sums));
   }
-  if (settings.max_examples <= 0) return;
-  std::size_t kept = 0;
-  std::vector<std::uint32_t> rows;
-  std::vector<bool> test;
-  for (std::size_t i = 0; i < client.rows.size(); ++i) {
-    if (!client.test[i] && ++kept > std::size_t(settings.max_examples)) continue;
-    rows.push_back(client.rows[i]);
-    test.push_back(client.test[i]);
-  }
-  client.rows = std::move(rows);
-  client.test = std::move(test);
-}
-
-// A client's training rows, into `rows`, whose memory is used again.
-std::span<TableRow> training_rows(const PackedTable& table, const ClientTable& client,
-                                  TableRecord& record, std::vector<TableRow>& rows) {
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < client.rows.size(); ++i) {
-    if (client.test[i]) continue;
-    table.read(client.rows[i], record);
-    if (count == rows.size()) rows.emplace_back();
-    std::swap(rows[count++], record.features);
-  }
-  return std::span(rows).first(count);
-}
-
-// Numbers and categories as they are: a missing one is then 0.
-void leave_unscaled(TableScale& scale) {
-  for (ColumnScale& column : scale.numbers) column = {};
   for (CategoryScale& category : scale.categories) {
     for (auto& [value, column] : category.others) column = {};
   }
 }
 
-// Fills in the scale, and what was suspected on the way. Gives what is taken as missing where the
-// scale is robust (`forget`).
-ScreenedScale agree_on_scale(const PackedTable& table, const std::vector<ClientTable>& clients,
-                             const std::string& source, ColumnScaling scaling,
-                             TableFeatures& features) {
-  TableRecord record;
-  std::vector<TableRow> rows;
-  if (scaling == ColumnScaling::none) {
-    std::vector<ClientReport> reports;
-    for (const ClientTable& client : clients) {
-      reports.push_back(report(training_rows(table, client, record, rows)));
+// What strangers have in their columns is missing.
+void forget_strangers(const ScreenedScale& screened, const ClientTables& clients,
+                      PackedTable& table) {
+  for (std::size_t j = 0; j < screened.screens.size(); ++j) {
+    for (const Stranger& stranger : screened.screens[j].strangers) {
+      for (const RowLists* rows : {&clients.train, &clients.test}) {
+        for (const std::uint32_t row : rows->of(stranger.client)) table.forget_number(row, j);
+      }
     }
-    features.scale = pooled_scale(reports);
-    leave_unscaled(features.scale);
-    return {};
   }
-  std::vector<std::string> ids;
-  for (const ClientTable& client : clients) ids.push_back(client.id);
-  ScreenedScale screened = screened_scale(ids, features.spec.numbers, [&](std::size_t client) {
-    return training_rows(table, clients[client], record, rows);
-  });
+}
+
+// Fills in the scale, and what was suspected on the way. What is taken as missing where the scale is
+// robust is missing from then on.
+void agree_on_scale(const ClientTables& clients, const std::string& source, ColumnScaling scaling,
+                    PackedTable& table, TableFeatures& features) {
+  const TableSpec& spec = features.spec;
+  TableScale& scale = features.scale;
+  const ValuesOf values_of = [&](std::size_t client, std::size_t column,
+                                 std::vector<double>& values) {
+    values.clear();
+    for (const std::uint32_t row : clients.train.of(client)) {
+      const double value = table.number(row, column);
+      if (!std::isnan(value)) values.push_back(value);
+    }
+  };
+  scale.numbers.resize(spec.numbers.size());
+  scale.categories = category_scales(table, clients, spec.categories.size());
+  if (scaling == ColumnScaling::none) return leave_unscaled(clients.ids.size(), values_of, scale);
+  const ScreenedScale screened = screened_scale(clients.ids, spec.numbers, values_of);
   const bool robust = scaling == ColumnScaling::robust;
   if (!robust) check_harmless(screened, source);
-  features.scale = robust ? robust_scale(screened) : pooled_scale(screened.reports);
+  scale.numbers = robust ? robust_scale(screened) : plain_scale(screened);
   features.suspected = told(screened.suspicions, robust);
-  if (!robust) return {};
-  screened.reports = screened.accepted = {};
-  return screened;
+  if (robust) forget_strangers(screened, clients, table);
 }
 
 // The distance that 95 % of these rows stay below.
@@ -152,21 +108,22 @@ struct LabelValues {
   std::map<std::string, std::string> training;  // to the first cell that says so
 };
 
-LabelValues label_values(const PackedTable& table, const TableSpec& spec,
-                         const std::vector<ClientTable>& clients) {
+LabelValues label_values(const PackedTable& table, TargetKind target, const ClientTables& clients) {
   LabelValues out;
-  for (const ClientTable& client : clients) {
-    for (std::size_t i = 0; i < client.rows.size(); ++i) {
-      const Label label = table.label(client.rows[i]);
-      const bool is_no = label.number == 0;
-      if (spec.target == TargetKind::binary && is_no && !out.negative.contains(label.value)) {
-        out.negative.insert(label.value);
-      }
-      if (client.test[i]) continue;
-      const std::string name = spec.target != TargetKind::binary ? label.value
-                               : label.number == 0               ? "0"
-                                                                 : "1";
-      out.training.try_emplace(name, label.value);
+  std::vector<bool> in_training(table.labels.size()), in_test(table.labels.size());
+  for (const std::uint32_t row : clients.train.rows) {
+    const std::uint32_t label = table.label(row);
+    if (in_training[label]) continue;
+    in_training[label] = true;
+    const std::string& cell = table.labels[label];
+    const bool is_no = table.label_of_word[label] == 0;
+    out.training.try_emplace(target != TargetKind::binary ? cell : is_no ? "0" : "1", cell);
+  }
+  for (const std::uint32_t row : clients.test.rows) in_test[table.label(row)] = true;
+  for (std::uint32_t label = 0; label < table.labels.size(); ++label) {
+    const bool is_there = in_training[label] || in_test[label];
+    if (target == TargetKind::binary && is_there && table.label_of_word[label] == 0) {
+      out.negative.insert(table.labels[label]);
     }
   }
   return out;
@@ -201,16 +158,70 @@ std::vector<std::string> classes(const std::string& source, const TableSpec& spe
   return names;
 }
 
-void append_target(const Label& label, TargetKind target, const std::vector<std::string>& names,
-                   Batch& to) {
-  if (target == TargetKind::real || target == TargetKind::count) {
-    to.reals.push_back(float(label.number));
-  } else if (target == TargetKind::binary) {
-    to.labels.push_back(std::int32_t(label.number));
-  } else {
-    const auto at = std::lower_bound(names.begin(), names.end(), label.value);
-    to.labels.push_back(std::int32_t(at - names.begin()));
+// Of yes-or-no labels 0 or 1, else the place among these names; -1 if it is none of them. By word.
+std::vector<std::int32_t> classes_of_labels(const PackedTable& table, TargetKind target,
+                                            const std::vector<std::string>& names) {
+  std::vector<std::int32_t> out;
+  for (std::uint32_t label = 0; label < table.labels.size(); ++label) {
+    const auto at = std::lower_bound(names.begin(), names.end(), table.labels[label]);
+    const bool is_name = at != names.end() && *at == table.labels[label];
+    out.push_back(target == TargetKind::binary ? std::int32_t(table.label_of_word[label])
+                  : is_name                    ? std::int32_t(at - names.begin())
+                                               : -1);
   }
+  return out;
+}
+
+// Examples of all clients, one client's after the other's.
+struct EncodedRows {
+  ClientRows clients = {};
+  Batch batch = {};
+  std::size_t skipped = 0;  // of a class that no training row has
+};
+
+// Of a table whose numbers are scaled.
+EncodedRows encoded_rows(const PackedTable& table, const std::vector<std::string>& ids,
+                         const RowLists& rows, const TableFeatures& features,
+                         const DatasetInfo& info) {
+  const TableSpec& spec = features.spec;
+  const bool has_classes = spec.target == TargetKind::binary || spec.target == TargetKind::label;
+  const std::vector<std::int32_t> classes =
+      classes_of_labels(table, spec.target, info.output_names);
+  EncodedRows out;
+  Batch& to = out.batch;
+  to.dense.reserve(rows.rows.size() * info.feature_names.size());
+  if (has_classes) {
+    to.labels.reserve(rows.rows.size());
+  } else {
+    to.reals.reserve(rows.rows.size());
+  }
+  for (std::size_t c = 0; c < ids.size(); ++c) {
+    const std::size_t before = to.size;
+    for (const std::uint32_t row : rows.of(c)) {
+      if (has_classes && classes[table.label(row)] < 0) {
+        ++out.skipped;
+        continue;
+      }
+      if (spec.intercept) to.dense.push_back(1.f);
+      for (std::size_t j = 0; j < spec.numbers.size(); ++j) {
+        to.dense.push_back(table.scaled(row, j));
+      }
+      for (std::size_t j = 0; j < spec.categories.size(); ++j) {
+        encode(table.category(row, j), features.scale.categories[j], to.dense);
+      }
+      if (has_classes) {
+        to.labels.push_back(classes[table.label(row)]);
+      } else {
+        to.reals.push_back(float(table.label_number(row)));
+      }
+      if (!spec.exposure_column.empty()) {
+        to.log_exposure.push_back(float(std::log(table.exposure(row))));
+      }
+      ++to.size;
+    }
+    if (to.size > before) out.clients.add(ids[c], to.size - before);
+  }
+  return out;
 }
 
 std::unique_ptr<Dataset> dataset_of(RecordSource& records, const TableSpec& spec,
@@ -219,69 +230,32 @@ std::unique_ptr<Dataset> dataset_of(RecordSource& records, const TableSpec& spec
   std::optional<PackedTable> packed = pack_table(records, spec);
   PackedTable& table = *packed;
   const std::string why_skipped = first_skipped(table);
-  std::vector<ClientTable> clients = clients_of(table);
-  std::erase_if(clients, [&](const ClientTable& client) {
-    return int(client.rows.size()) < settings.min_examples;
-  });
-  if (settings.min_examples > 0) check_clients_left(source, clients.size(), settings);
-  for (ClientTable& client : clients) hold_out(table, client, spec, settings);
+  const ClientTables clients = client_tables(table, spec, settings, source);
   TableFeatures features{.data = settings.name, .spec = spec};
-  const ScreenedScale screened = agree_on_scale(table, clients, source, settings.scale, features);
-  ::malloc_trim(0);  // 100,000 reports leave 40 MB that only this gives back
+  agree_on_scale(clients, source, settings.scale, table, features);
+  table.scale_numbers(features.scale.numbers);
+  ::malloc_trim(0);  // half of the numbers' memory, which only this gives back
   const bool has_classes = spec.target == TargetKind::binary || spec.target == TargetKind::label;
-  if (has_classes && !clients.empty()) {
-    const LabelValues labels = label_values(table, spec, clients);
+  if (has_classes && !clients.ids.empty()) {
+    const LabelValues labels = label_values(table, spec.target, clients);
     if (spec.target == TargetKind::binary) check_negative_labels(source, spec, labels.negative);
     const std::vector<std::string> names = classes(source, spec, labels.training);
     if (spec.target == TargetKind::label) features.output_names = names;
   }
   DatasetInfo info = info_of(features);
-  info.skipped_records = table.skipped;
   info.first_skipped = why_skipped;
   if (info.feature_names.empty()) {
     throw InputError(fmt::format("{}: expected feature columns, but there is none", source));
   }
-
-  std::size_t test_rows = 0, all_rows = 0;
-  for (const ClientTable& client : clients) {
-    all_rows += client.rows.size();
-    test_rows += std::size_t(std::count(client.test.begin(), client.test.end(), true));
-  }
-  ClientRows train_clients, test_clients;
-  Batch train, test;
-  train.dense.reserve((all_rows - test_rows) * info.feature_names.size());
-  test.dense.reserve(test_rows * info.feature_names.size());
-  TableRecord record;
-  for (std::size_t c = 0; c < clients.size(); ++c) {
-    const ClientTable& client = clients[c];
-    const std::size_t train_before = train.size, test_before = test.size;
-    for (std::size_t i = 0; i < client.rows.size(); ++i) {
-      table.read(client.rows[i], record);
-      forget(screened, c, record.features);
-      const bool unseen_class = spec.target == TargetKind::label &&
-                                !std::binary_search(info.output_names.begin(),
-                                                    info.output_names.end(), record.label.value);
-      if (unseen_class) {
-        ++info.skipped_records;
-        continue;
-      }
-      Batch& to = client.test[i] ? test : train;
-      if (spec.intercept) to.dense.push_back(1.f);
-      encode(record.features, features.scale, to.dense);
-      append_target(record.label, spec.target, info.output_names, to);
-      if (!spec.exposure_column.empty()) {
-        to.log_exposure.push_back(float(std::log(record.features.exposure)));
-      }
-      ++to.size;
-    }
-    if (train.size > train_before) train_clients.add(client.id, train.size - train_before);
-    if (test.size > test_before) test_clients.add(client.id, test.size - test_before);
-  }
+  EncodedRows train = encoded_rows(table, clients.ids, clients.train, features, info);
+  EncodedRows test = encoded_rows(table, clients.ids, clients.test, features, info);
+  info.skipped_records = table.skipped.count + train.skipped + test.skipped;
   packed.reset();
-  features.far = far_from(test.size > 0 ? test : train);
+  features.far = far_from(test.batch.size > 0 ? test.batch : train.batch);
   info.table = std::make_shared<const TableFeatures>(std::move(features));
-  return memory_dataset(std::move(info), {std::move(train_clients), batch_rows(std::move(train))},
-                        {std::move(test_clients), batch_rows(std::move(test))});
+  return memory_dataset(std::move(info),
+                        {std::move(train.clients), batch_rows(std::move(train.batch))},
+                        {std::move(test.clients), batch_rows(std::move(test.batch))});
 }
 
 }  // namespace
