@@ -47,7 +47,7 @@ struct Style {
 Style style_of(const PaperTable* table, const Measure& measure) {
   if (table == nullptr) return {};
   if (measure.unit() == Unit::rounds) return {1, 0};
-  if (measure.unit() == Unit::nats) return {1, 3};
+  if (measure.unit() == Unit::nats || measure.unit() == Unit::ratio) return {1, 3};
   return {100, table->measures.front().name == "precision" ? 2 : 1};
 }
 

@@ -19,11 +19,12 @@ namespace fedep {
 enum class Reading {
   best_by_round,  // largest 100-round mean within the first `round` rounds
   best,           // the same within `round` rounds or the whole run, if that is shorter
+  mean_at_round,  // 10-round mean when `round` rounds are completed
   rounds_to,      // completed rounds when the 10-round mean first reaches `threshold`
   last,           // value after the last round
 };
 
-enum class Unit { percent, rounds, nats };
+enum class Unit { percent, rounds, nats, ratio };
 
 struct Measure {
   std::string_view name;    // as results.jsonl spells it
@@ -33,9 +34,10 @@ struct Measure {
   double threshold = 0;
   std::string_view title = {};  // as tables print it
   Unit unit() const {
-    return reading == Reading::rounds_to ? Unit::rounds
-           : metric == "nll"             ? Unit::nats
-                                         : Unit::percent;
+    return reading == Reading::rounds_to       ? Unit::rounds
+           : metric.starts_with("nll")         ? Unit::nats
+           : metric.starts_with("temperature") ? Unit::ratio
+                                               : Unit::percent;
   }
 };
 
@@ -47,7 +49,7 @@ struct PaperValue {
   int reached = 5;               // of 5 seeds, those behind the mean
 };
 
-inline constexpr std::size_t kPaperMeasures = 4;
+inline constexpr std::size_t kPaperMeasures = 4;  // of a table of the paper's; ours may have more
 
 struct PaperRow {
   std::string_view name;   // the recipe's `row`

@@ -53,7 +53,7 @@ TEST(PaperTables, HoldThePublishedNumbers) {
 
 TEST(PaperTables, KeepFractionsBelowOneAndRoundsAbove) {
   for (const PaperTable& table : paper_tables()) {
-    EXPECT_EQ(table.measures.size(), kPaperMeasures) << table.name;
+    EXPECT_TRUE(table.rows.empty() || table.measures.size() == kPaperMeasures) << table.name;
     for (const PaperRow& row : table.rows) {
       for (std::size_t i = 0; i < kPaperMeasures; ++i) {
         if (std::isnan(row.values[i].mean)) continue;

@@ -23,6 +23,10 @@ double reading_of(const Measure& measure, std::span<const RoundRecord> rounds, i
     return reached ? double(*reached * every) : kNotThere;
   }
   std::size_t until = points(std::size_t(measure.round));
+  if (measure.reading == Reading::mean_at_round) {
+    if (until > curve.size()) return kNotThere;
+    return running_mean(std::span(curve).first(until), points(kThresholdWindow)).back();
+  }
   if (measure.reading == Reading::best) until = std::min(until, curve.size());
   return best_by_round(curve, std::int64_t(until), points(kBestWindow));
 }

@@ -53,6 +53,23 @@ TEST(TableMetrics, OfAStraightLineAreItsMeansOverTheWindow) {
   EXPECT_EQ(table2["rounds_to_50"], 1005);
 }
 
+TEST(TableMetrics, OfAnAverageAreMeansOverTenRoundsAtARound) {
+  const auto rounds = [](int count) {
+    auto out = rounds_of({.rounds = count}, line);
+    for (RoundRecord& round : out) {
+      round.scores.emplace_back("accuracy_average", line(int(round.round) + 401));
+    }
+    return out;
+  };
+  auto ahead = measured("ahead", rounds(620));
+  // Rounds 576 to 585, whose mean is 580.5, and 400 more.
+  EXPECT_NEAR(ahead["accuracy_average_585"], 980.5 / 2000, 1e-12);
+  EXPECT_EQ(ahead["rounds_to_49.5_average"], 595);
+  EXPECT_EQ(ahead["rounds_to_50_average"], 605);
+  EXPECT_EQ(ahead["accuracy"], 0.31);
+  EXPECT_TRUE(std::isnan(measured("ahead", rounds(584))["accuracy_average_585"]));
+}
+
 TEST(TableMetrics, AreNotThereWhereNothingWasReachedOrPlayed) {
   auto flat = measured("table2", rounds_of({}, [](int) { return 0.46; }));
   EXPECT_EQ(flat["rounds_to_45"], 10);
