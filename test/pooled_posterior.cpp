@@ -13,37 +13,58 @@ namespace {
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
+// -log p(y | z) of one row up to a constant, what its outcome is on average there, and how fast that
+// changes with z. Written apart from the methods' own, which are measured against this.
+struct RowEnergy {
+  TargetKind target;
+  double noise;
+
+  double loss(double z, double y) const {
+    if (target == TargetKind::real) return 0.5 * (y - z) * (y - z) / (noise * noise);
+    if (target == TargetKind::count) return std::exp(z) - y * z;
+    return std::max(z, 0.0) + std::log1p(std::exp(-std::abs(z))) - y * z;  // without overflow
+  }
+  double slope(double z, double y) const {  // of the loss
+    if (target == TargetKind::real) return (z - y) / (noise * noise);
+    if (target == TargetKind::count) return std::exp(z) - y;
+    return 1 / (1 + std::exp(-z)) - y;
+  }
+  double curvature(double z) const {
+    if (target == TargetKind::real) return 1 / (noise * noise);
+    if (target == TargetKind::count) return std::exp(z);
+    const double p = 1 / (1 + std::exp(-z));
+    return p * (1 - p);
+  }
+};
+
 // -log p(θ | rows) up to a constant, and its derivatives.
 class Energy {
  public:
-  Energy(const PooledRows& rows, double precision) : rows_(rows), precision_(precision) {}
+  Energy(const PooledRows& rows, double precision)
+      : rows_(rows), row_{rows.target, rows.noise}, precision_(precision) {}
 
   double value(const VectorXd& theta) const {
     const VectorXd z = rows_.x * theta;
     double loss = 0;
-    for (Eigen::Index i = 0; i < z.size(); ++i) {  // log(1 + e^z) - y z, without overflow
-      loss += std::max(z[i], 0.0) + std::log1p(std::exp(-std::abs(z[i]))) - rows_.y[i] * z[i];
-    }
+    for (Eigen::Index i = 0; i < z.size(); ++i) loss += row_.loss(z[i], rows_.y[i]);
     return loss + 0.5 * precision_ * theta.squaredNorm();
   }
   VectorXd gradient(const VectorXd& theta) const {
-    return rows_.x.transpose() * (probability(theta) - rows_.y) + precision_ * theta;
+    VectorXd z = rows_.x * theta;
+    for (Eigen::Index i = 0; i < z.size(); ++i) z[i] = row_.slope(z[i], rows_.y[i]);
+    return rows_.x.transpose() * z + precision_ * theta;
   }
   MatrixXd hessian(const VectorXd& theta) const {
-    const VectorXd p = probability(theta);
-    const VectorXd w = p.array() * (1 - p.array());
-    MatrixXd h = rows_.x.transpose() * w.asDiagonal() * rows_.x;
+    VectorXd z = rows_.x * theta;
+    for (double& one : z) one = row_.curvature(one);
+    MatrixXd h = rows_.x.transpose() * z.asDiagonal() * rows_.x;
     h.diagonal().array() += precision_;
     return h;
   }
 
  private:
-  VectorXd probability(const VectorXd& theta) const {
-    const VectorXd z = rows_.x * theta;
-    return 1 / (1 + (-z.array()).exp());
-  }
-
   const PooledRows& rows_;
+  RowEnergy row_;
   double precision_;
 };
 
@@ -167,14 +188,31 @@ std::vector<std::vector<double>> halves_of(const std::vector<MatrixXd>& chains, 
   return halves;
 }
 
+MatrixXd permilles_of(const std::vector<MatrixXd>& chains) {
+  MatrixXd out(chains[0].rows(), 999);
+  std::vector<double> all;
+  for (Eigen::Index i = 0; i < out.rows(); ++i) {
+    all.clear();
+    for (const MatrixXd& draws : chains) {
+      for (Eigen::Index j = 0; j < draws.cols(); ++j) all.push_back(draws(i, j));
+    }
+    std::ranges::sort(all);
+    for (Eigen::Index p = 0; p < out.cols(); ++p) {
+      out(i, p) = all[std::size_t(double(p + 1) / 1000 * double(all.size()))];
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
-PooledRows pooled_rows(const Dataset& data) {
+PooledRows pooled_rows(const Dataset& data, double noise) {
   const std::size_t features = data.info().feature_count();
   std::size_t rows = 0;
   for (const auto& client : data.clients()) rows += client.second;
   PooledRows out{MatrixXd::Ones(Eigen::Index(rows), Eigen::Index(features + 1)),
-                 VectorXd(Eigen::Index(rows))};
+                 VectorXd(Eigen::Index(rows)), data.info().target, noise};
+  const bool yes_no = out.target == TargetKind::binary;
   Eigen::Index row = 0;
   Batch batch;
   for (std::size_t k = 0; k < data.clients().size(); ++k) {
@@ -185,7 +223,7 @@ PooledRows pooled_rows(const Dataset& data) {
       for (std::size_t j = 0; j < features; ++j) {
         out.x(row, Eigen::Index(j)) = double(batch.dense[i * features + j]);
       }
-      out.y[row] = double(batch.labels[i]);
+      out.y[row] = yes_no ? double(batch.labels[i]) : double(batch.reals[i]);
     }
   }
   return out;
@@ -198,6 +236,10 @@ PooledPosterior sample_posterior(const PooledRows& rows, double prior_precision,
   out.mode = find_mode(energy, rows.x.cols());
   const MatrixXd hessian = energy.hessian(out.mode);
   out.curvature_deviation = hessian.diagonal().array().rsqrt();
+  out.laplace_deviation = hessian.llt()
+                              .solve(MatrixXd::Identity(hessian.rows(), hessian.cols()))
+                              .diagonal()
+                              .cwiseSqrt();
 
   std::vector<MatrixXd> chains;
   for (int chain = 0; chain < settings.chains; ++chain) {
@@ -213,6 +255,7 @@ PooledPosterior sample_posterior(const PooledRows& rows, double prior_precision,
   }
   out.deviation = (squares / (draws - 1)).cwiseSqrt();
 
+  out.permilles = permilles_of(chains);
   out.least_effective_draws = draws * 1e3;
   for (Eigen::Index i = 0; i < rows.x.cols(); ++i) {
     const Mixing one = mixing(halves_of(chains, i));

@@ -1,6 +1,6 @@
-// What a federated posterior is measured against: Bayesian logistic regression on the rows of all
-// clients put together, sampled by Hamiltonian Monte Carlo in double precision. Only a comparison
-// may do this; no federated method ever sees pooled rows.
+// What a federated posterior is measured against: Bayesian regression (logistic, linear or Poisson) on
+// the rows of all clients put together, sampled by Hamiltonian Monte Carlo in double precision. Only a
+// comparison may do this; no federated method ever sees pooled rows.
 //
 //   const PooledPosterior exact = sample_posterior(pooled_rows(*data), 1.0);
 //   exact.mean[0], exact.deviation[0], exact.worst_rhat
@@ -16,11 +16,13 @@ namespace fedep {
 
 struct PooledRows {
   Eigen::MatrixXd x;  // [rows, features + 1]: the last column is 1, for the bias
-  Eigen::VectorXd y;  // 0 or 1
+  Eigen::VectorXd y;  // 0 or 1; a number; a count
+  TargetKind target = TargetKind::binary;
+  double noise = 1;  // of a number: its deviation
 };
 
-// Training rows of all clients, features as the model sees them.
-PooledRows pooled_rows(const Dataset& data);
+// Training rows of all clients, features as the model sees them; a number has this noise.
+PooledRows pooled_rows(const Dataset& data, double noise = 1);
 
 struct SamplerSettings {
   int chains = 4;
@@ -34,6 +36,8 @@ struct PooledPosterior {
   Eigen::VectorXd mode;
   Eigen::VectorXd
       curvature_deviation;  // 1 / √H_ii at the mode: what a diagonal Laplace has at best
+  Eigen::VectorXd laplace_deviation;  // √(H⁻¹)_ii at the mode
+  Eigen::MatrixXd permilles;  // [coefficients, 999]: quantiles of the draws at 0.001, 0.002, …
   double acceptance = 0;
   double worst_rhat = 0;  // split R̂ (Gelman+13), largest over coefficients
   double least_effective_draws =
