@@ -32,6 +32,7 @@ enum class Purpose : std::uint32_t {
   toy = 11,
   test = 12,
   evaluation = 13,  // which held-out examples a round is scored on
+  simulation = 14,  // truths and outcomes that intervals are tried on
 };
 
 struct Address {

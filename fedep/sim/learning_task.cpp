@@ -137,8 +137,12 @@ void check_learning(const Recipe& recipe, TargetKind target) {
 
 std::unique_ptr<Task> make_learning_task(const Recipe& recipe,
                                          const std::filesystem::path& data_folder) {
+  return make_learning_task(recipe, open_task_data(recipe, data_folder));
+}
+
+std::unique_ptr<Task> make_learning_task(const Recipe& recipe, std::unique_ptr<Dataset> data) {
   check_process_is_prepared();
-  return std::make_unique<LearningTask>(recipe, open_task_data(recipe, data_folder));
+  return std::make_unique<LearningTask>(recipe, std::move(data));
 }
 
 }  // namespace fedep

@@ -23,5 +23,7 @@ void check_learning(const Recipe& recipe, TargetKind target);
 
 std::unique_ptr<Task> make_learning_task(const Recipe& recipe,
                                          const std::filesystem::path& data_folder);
+// The same on data at hand, whatever the recipe says of them.
+std::unique_ptr<Task> make_learning_task(const Recipe& recipe, std::unique_ptr<Dataset> data);
 
 }  // namespace fedep

@@ -1,0 +1,210 @@
+#include "fedep/sim/coverage/coverage_study.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "fedep/algorithm/algorithm.h"
+#include "fedep/data/table/table_features.h"
+#include "fedep/message/check.h"
+#include "fedep/model/registry.h"
+#include "fedep/random/stream.h"
+#include "fedep/round/run.h"
+#include "fedep/round/site_store.h"
+#include "fedep/sim/coverage/drawn_outcomes.h"
+#include "fedep/sim/family_choice.h"
+#include "fedep/sim/learning_task.h"
+#include "fedep/sim/places.h"
+#include "fedep/sim/rows/client_rows.h"
+
+namespace fedep {
+namespace {
+
+// What a replicate's run does without: scores, of which there are none.
+Recipe without_scores(Recipe recipe) {
+  recipe.evaluate = {.every = 0};
+  return recipe;
+}
+
+std::uint64_t seed_of(const Recipe& recipe, std::size_t replicate) {
+  Stream stream(
+      {.seed = recipe.seed, .purpose = Purpose::simulation, .round = std::uint32_t(replicate + 1)});
+  return stream.bits64() >> 1;  // recipes' seeds are below 2^63
+}
+
+// q after the last round of a run in memory.
+Message posterior_of(const Recipe& given, std::unique_ptr<Dataset> data) {
+  const std::unique_ptr<Task> task = make_learning_task(given, std::move(data));
+  const Recipe recipe = decide_families(given, *task).recipe;
+  const std::vector<Phase> phases =
+      plan_phases(recipe, [&](std::string_view name) { return task->family_of(name); });
+  const std::unique_ptr<SiteStore> sites = make_memory_store();
+  const std::unique_ptr<Place> place = find_place("cpu", 1).make(recipe, *task, *sites, {});
+  return play_run({recipe, phases, task->population(), task->layout(), *place},
+                  task->initial_weights())
+      .state.global;
+}
+
+std::size_t rank_among_draws(const KnownTruth& known, Stream& stream) {
+  std::size_t below = 0;
+  for (std::size_t i = 0; i < kRankDraws; ++i) {
+    if (known.mean + known.deviation * stream.normal() < known.truth) ++below;
+  }
+  return below;
+}
+
+// By column; the intercept always has one.
+std::vector<bool> has_coefficient(const DatasetInfo& info) {
+  std::vector<bool> out(info.feature_count() + 1, true);
+  if (info.table == nullptr) return out;
+  for (const std::size_t constant : constant_columns(*info.table).features) out[constant] = false;
+  return out;
+}
+
+std::vector<std::string> names_of(const DatasetInfo& info) {
+  std::vector<std::string> names = info.feature_names;
+  while (names.size() < info.feature_count()) names.push_back(fmt::format("x{}", names.size() + 1));
+  names.emplace_back("intercept");
+  return names;
+}
+
+class Study {
+ public:
+  Study(const Recipe& recipe, const Dataset& rows, std::optional<double> truth_precision)
+      : recipe_(without_scores(recipe)),
+        rows_(rows),
+        likelihood_(make_model(recipe.model, rows.info())->likelihood()),
+        truths_(recipe.server.prior.value()),
+        used_(has_coefficient(rows.info())) {
+    truths_.precision = truth_precision.value_or(truths_.precision);
+  }
+
+  Replicate play(std::size_t number) const {
+    Recipe recipe = recipe_;
+    recipe.seed = seed_of(recipe_, number);
+    const std::vector<double> truth = draw_truth(truths_, used_.size(), recipe.seed);
+    const Message q = posterior_of(recipe, draw_outcomes(rows_, truth, likelihood_, recipe.seed));
+    if (!is_proper(q)) throw RunError("the posterior is improper");
+    const HostVector<float> means = mean(q), variances = variance(q);
+    Stream stream({.seed = recipe.seed, .purpose = Purpose::simulation, .step = 1});
+    Replicate out;
+    for (std::size_t j = 0; j < truth.size(); ++j) {
+      if (!used_[j]) continue;
+      KnownTruth& known = out.emplace_back(KnownTruth{
+          .truth = truth[j], .mean = means[j], .deviation = std::sqrt(double(variances[j]))});
+      known.rank = rank_among_draws(known, stream);
+    }
+    return out;
+  }
+  std::vector<std::string> names() const {
+    const std::vector<std::string> all = names_of(rows_.info());
+    std::vector<std::string> out;
+    for (std::size_t j = 0; j < all.size(); ++j) {
+      if (used_[j]) out.push_back(all[j]);
+    }
+    return out;
+  }
+
+ private:
+  Recipe recipe_;
+  const Dataset& rows_;
+  Likelihood likelihood_;
+  PriorSettings truths_;  // what they are drawn from
+  std::vector<bool> used_;
+};
+
+// Of one replicate: what came, or why nothing did.
+struct Attempt {
+  std::optional<Replicate> replicate = {};
+  std::string failure = {};
+};
+
+Attempt try_replicate(const Study& study, std::size_t number) {
+  try {
+    return {.replicate = study.play(number)};
+  } catch (const std::exception& error) {
+    return {.failure = error.what()};
+  }
+}
+
+void check_rows(const Recipe& recipe, const DatasetInfo& info) {
+  const auto refuse = [](std::string_view why) {
+    throw InputError(fmt::format("coverage: {}", why));
+  };
+  if (!find_model(recipe.model.name).is_linear) {
+    refuse(fmt::format("model.name must be linear, whose coefficients can be drawn, but is {}",
+                       recipe.model.name));
+  }
+  if (info.sparse || !has_rows(info.target)) {
+    refuse(
+        fmt::format("data must have dense columns and an outcome that is yes or no, a number or a "
+                    "count, but {} have not",
+                    info.name));
+  }
+}
+
+}  // namespace
+
+std::string coverage_problem(const Recipe& recipe) {
+  if (!recipe.server.prior) {
+    return "server.prior must be proper, so that truths can be drawn from it, but is flat";
+  }
+  if (recipe.phases.empty()) return "the recipe must have a phase, but has none";
+  const Algorithm& last = find_algorithm(recipe.phases.back().algorithm);
+  if (last.point_estimate) {
+    return fmt::format(
+        "the last phase must infer a posterior, whose intervals are tried, but {} has an estimate "
+        "alone",
+        last.name);
+  }
+  return {};
+}
+
+CoverageStudy run_coverage_study(const Recipe& recipe, const Dataset& rows,
+                                 const CoverageOptions& options) {
+  if (const std::string why = coverage_problem(recipe); !why.empty()) {
+    throw InputError("coverage: " + why);
+  }
+  check_rows(recipe, rows.info());
+  if (options.truth_precision) {
+    check_positive("coverage", "precision of truths", *options.truth_precision);
+  }
+  const Study study(recipe, rows, options.truth_precision);
+  std::vector<Attempt> attempts(options.replicates);
+  std::atomic<std::size_t> next = 0;
+  std::mutex mutex;  // guards done and the call of options.done
+  std::size_t done = 0;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < attempts.size(); i = next++) {
+      attempts[i] = try_replicate(study, i);
+      const std::lock_guard lock(mutex);
+      ++done;
+      if (options.done) options.done(done);
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t t = 1; t < options.threads; ++t) threads.emplace_back(work);
+    work();
+  }
+  CoverageStudy out{.names = study.names()};
+  for (Attempt& attempt : attempts) {
+    if (attempt.replicate) {
+      out.replicates.push_back(std::move(*attempt.replicate));
+    } else if (++out.failed == 1) {
+      out.first_failure = std::move(attempt.failure);
+    }
+  }
+  return out;
+}
+
+}  // namespace fedep

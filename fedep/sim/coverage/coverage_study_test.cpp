@@ -1,0 +1,119 @@
+// Linear regression with known noise and a full covariance: the posterior is exact, and so its intervals
+// hold exactly what they say.
+#include "fedep/sim/coverage/coverage_study.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fedep/config/resolve.h"
+#include "fedep/message/error.h"
+#include "fedep/sim/learning_task.h"
+
+namespace fedep {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Recipe regression_recipe() {
+  Recipe recipe;
+  recipe.data = {.name = "regression", .clients = 4, .dimension = 3, .examples = 12};
+  recipe.model.noise = 0.7;
+  recipe.server.clients_per_round = 4;
+  recipe.server.prior = PriorSettings{.mean = 0.5, .precision = 2};
+  recipe.server.damping.rule = DampingRule::none;
+  recipe.phases = {{.algorithm = "fed_ep", .rounds = 2, .factors = FactorStart::flat}};
+  recipe.phases[0].inference = InferenceSettings{.name = "laplace", .family = FamilyChoice::full};
+  return resolved(recipe);
+}
+
+CoverageStudy study(const Recipe& recipe, CoverageOptions options = {}) {
+  return run_coverage_study(recipe, *open_task_data(recipe, ""), options);
+}
+
+std::string doubts_of(const CoverageStudy& found) {
+  std::string out;
+  for (const std::string& doubt :
+       coverage_doubts(interval_coverage(found.replicates), found.names)) {
+    out += doubt + "\n";
+  }
+  return out;
+}
+
+TEST(CoverageStudy, ExactPosteriorsHaveIntervalsThatHoldAndUniformRanks) {
+  const CoverageStudy found = study(regression_recipe(), {.replicates = 1000});
+  EXPECT_EQ(found.names, (std::vector<std::string>{"x1", "x2", "x3", "intercept"}));
+  EXPECT_EQ(found.replicates.size(), 1000u);
+  EXPECT_EQ(found.failed, 0u);
+  EXPECT_THAT(doubts_of(found), IsEmpty());
+  const IntervalCoverage numbers = interval_coverage(found.replicates);
+  EXPECT_NEAR(numbers.all.deviation_ratio.value, 1, 0.04);
+  EXPECT_NEAR(numbers.all.covered[2].value, 0.95, 0.012);
+}
+
+TEST(CoverageStudy, AWrongPriorIsCaught) {
+  EXPECT_THAT(doubts_of(study(regression_recipe(), {.replicates = 200, .truth_precision = 0.1})),
+              HasSubstr("too narrow"));
+  Recipe decayed = regression_recipe();  // a second prior in every client's likelihood
+  decayed.client.weight_decay = 0.5;
+  EXPECT_THAT(doubts_of(study(decayed, {.replicates = 200})), HasSubstr("ranks of truths"));
+}
+
+// Data counted twice: halved variances.
+TEST(CoverageStudy, DataThatCountTwiceAreCaught) {
+  Recipe twice = regression_recipe();
+  twice.phases[0].cavity = CavityKind::whole;
+  EXPECT_THAT(doubts_of(study(twice, {.replicates = 200})), HasSubstr("too narrow"));
+}
+
+TEST(CoverageStudy, AReplicateDependsOnItsNumberAlone) {
+  const auto bits = [](const CoverageStudy& found) {
+    std::vector<double> out;
+    for (const Replicate& one : found.replicates) {
+      for (const KnownTruth& known : one) {
+        out.insert(out.end(), {known.truth, known.mean, known.deviation, double(known.rank)});
+      }
+    }
+    return out;
+  };
+  const std::vector<double> many = bits(study(regression_recipe(), {.replicates = 12}));
+  EXPECT_EQ(bits(study(regression_recipe(), {.replicates = 12, .threads = 3})), many);
+  const std::vector<double> few = bits(study(regression_recipe(), {.replicates = 5}));
+  EXPECT_TRUE(std::equal(few.begin(), few.end(), many.begin()));
+  Recipe other = regression_recipe();
+  other.seed = 2;  // other rows too, as these are made up
+  EXPECT_NE(bits(study(other, {.replicates = 12})), many);
+}
+
+TEST(CoverageStudy, ReplicatesWithoutAPosteriorAreCounted) {
+  Recipe huge = regression_recipe();
+  huge.phases[0].inference->name = "quadrature";
+  huge.server.prior->mean = 3e38;  // outcomes that no float holds
+  const CoverageStudy found = study(huge, {.replicates = 3});
+  EXPECT_EQ(found.failed, 3u);
+  EXPECT_THAT(found.first_failure, Not(IsEmpty()));
+}
+
+TEST(CoverageStudy, WhatCannotBeTriedIsRefused) {
+  const auto refusal = [](const Recipe& recipe) {
+    try {
+      study(recipe, {.replicates = 2});
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  Recipe flat = regression_recipe();
+  flat.server.prior.reset();
+  EXPECT_THAT(refusal(flat), HasSubstr("server.prior must be proper"));
+  Recipe average = regression_recipe();
+  average.phases = {{.algorithm = "fed_avg", .rounds = 1}};
+  EXPECT_THAT(refusal(average), HasSubstr("fed_avg has an estimate alone"));
+  Recipe classes = regression_recipe();
+  classes.data = {.name = "synthetic", .clients = 3, .dimension = 4, .examples = 10};
+  EXPECT_THAT(refusal(classes), HasSubstr("yes or no, a number or a count"));
+  EXPECT_THROW(study(regression_recipe(), {.replicates = 2, .truth_precision = -1}), InputError);
+}
+
+}  // namespace
+}  // namespace fedep
