@@ -14,6 +14,7 @@
 #include "app/list_command.h"
 #include "app/output.h"
 #include "app/posterior/coefficients_command.h"
+#include "app/posterior/coverage_command.h"
 #include "app/posterior/evaluate_command.h"
 #include "app/posterior/export_command.h"
 #include "app/posterior/predict_command.h"
@@ -58,6 +59,7 @@ int main(int argc, char** argv) {
   fedep::add_export_command(app, exit_code);
   fedep::add_bench_command(app, exit_code);
   fedep::add_coefficients_command(app, exit_code);
+  fedep::add_coverage_command(app, exit_code);
   fedep::add_data_command(app, exit_code);
   fedep::add_list_command(app, exit_code);
   try {
