@@ -110,24 +110,46 @@ class Chain {
   double potential_ = 0;
 };
 
+// One weight's draws, as distances from their mean; or the squares of these.
+enum class Of { weight, square };
+std::vector<double> chain_of(const Eigen::MatrixXd& draws, Eigen::Index count, Eigen::Index weight,
+                             Of what) {
+  const double mean = draws.row(weight).head(count).mean();
+  std::vector<double> chain(std::size_t(count), 0.0);
+  for (Eigen::Index t = 0; t < count; ++t) chain[std::size_t(t)] = draws(weight, t) - mean;
+  if (what == Of::square) {
+    for (double& x : chain) x *= x;
+  }
+  return chain;
+}
+
 // The worst weight's, or that of a square of its distance from the mean. Columns are draws.
 double least_effective(const Eigen::MatrixXd& draws, Eigen::Index count) {
   double least = double(count);
-  std::vector<double> chain(std::size_t(count), 0.0);
   for (Eigen::Index j = 0; j < draws.rows(); ++j) {
-    const double mean = draws.row(j).head(count).mean();
-    for (Eigen::Index t = 0; t < count; ++t) chain[std::size_t(t)] = draws(j, t) - mean;
-    least = std::min(least, effective_draws(chain));
-    for (double& x : chain) x *= x;
-    least = std::min(least, effective_draws(chain));
+    for (const Of what : {Of::weight, Of::square}) {
+      least = std::min(least, effective_draws(chain_of(draws, count, j, what)));
+    }
   }
   return least;
 }
 
+// What a covariance is as good as that many draws of: squares' correlations averaged over weights. The
+// worst weight's would be the smallest of many estimates, and its correction of the precision too large;
+// what is missing then is missing at every client, and q has the sum of it.
+double effective_of_squares(const Eigen::MatrixXd& draws, Eigen::Index count) {
+  std::vector<std::vector<double>> squares;
+  for (Eigen::Index j = 0; j < draws.rows(); ++j) {
+    squares.push_back(chain_of(draws, count, j, Of::square));
+  }
+  return effective_draws(squares);
+}
+
 // Λ and η of draws, corrected for their number.
 HmcTilted corrected_moments(const std::string& what, const Eigen::MatrixXd& draws,
-                            Eigen::Index count, double effective) {
+                            Eigen::Index count) {
   const double n = double(count), d = double(draws.rows());
+  const double effective = effective_of_squares(draws, count);
   Eigen::VectorXd mean = draws.leftCols(count).rowwise().mean();
   const Eigen::MatrixXd gaps = draws.leftCols(count).colwise() - mean;
   Eigen::MatrixXd factor = Eigen::MatrixXd::Zero(draws.rows(), draws.rows());
@@ -137,31 +159,43 @@ HmcTilted corrected_moments(const std::string& what, const Eigen::MatrixXd& draw
   const Eigen::MatrixXd lambda = (effective - d - 2) / (effective - 1) * inverse(factor);
   HmcTilted out{tilted_of(what, {lambda * mean, lambda})};
   out.mean.swap(mean);
-  out.effective = effective;
   out.sweeps = int(count);
   return out;
 }
 
 }  // namespace
 
-double effective_draws(std::span<const double> chain) {
-  const std::size_t n = chain.size();
-  double mean = n == 0 ? 0 : chain[0];  // exactly, of a chain that never moved
-  for (const double x : chain) mean += (x - chain[0]) / double(n);
-  const auto covariance = [&](std::size_t lag) {
+double effective_draws(std::span<const std::vector<double>> chains) {
+  const std::size_t n = chains.empty() ? 0 : chains[0].size();
+  std::vector<std::vector<double>> standard;  // mean 0, sum of squares 1
+  for (const std::vector<double>& chain : chains) {
+    double mean = n == 0 ? 0 : chain[0], square = 0;  // exactly, of a chain that never moved
+    for (const double x : chain) mean += (x - chain[0]) / double(n);
+    std::vector<double> gaps;
+    for (const double x : chain) gaps.push_back(x - mean);
+    for (const double x : gaps) square += x * x;
+    if (!(square > 0)) return 0;
+    for (double& x : gaps) x /= std::sqrt(square);
+    standard.push_back(std::move(gaps));
+  }
+  const auto correlation = [&](std::size_t lag) {
     double sum = 0;
-    for (std::size_t i = lag; i < n; ++i) sum += (chain[i] - mean) * (chain[i - lag] - mean);
-    return sum / double(n);
+    for (const std::vector<double>& chain : standard) {
+      for (std::size_t i = lag; i < n; ++i) sum += chain[i] * chain[i - lag];
+    }
+    return sum / double(standard.size());
   };
-  const double variance = covariance(0);
-  if (!(variance > 0)) return 0;
   double time = -1;  // 1 + 2 Σ ρ_t = -1 + 2 Σ (ρ_2t + ρ_2t+1), while these pairs are positive
   for (std::size_t lag = 0; lag + 1 < n; lag += 2) {
-    const double pair = (covariance(lag) + covariance(lag + 1)) / variance;
+    const double pair = correlation(lag) + correlation(lag + 1);
     if (pair <= 0) break;
     time += 2 * pair;
   }
   return double(n) / std::max(1.0, time);
+}
+
+double effective_draws(const std::vector<double>& chain) {
+  return effective_draws(std::span(&chain, 1));
 }
 
 HmcTilted hmc_tilted(const DenseGaussian<double>& cavity, const GlmRows& rows,
@@ -189,7 +223,8 @@ HmcTilted hmc_tilted(const DenseGaussian<double>& cavity, const GlmRows& rows,
     }
     const double effective = least_effective(draws, count);
     if (effective >= wanted) {
-      HmcTilted out = corrected_moments(what, draws, count, effective);
+      HmcTilted out = corrected_moments(what, draws, count);
+      out.effective = effective;
       out.acceptance = accepted / double(count);
       return out;
     }

@@ -5,7 +5,8 @@
 //   const HmcTilted q = hmc_tilted(cavity, rows, {}, {.seed = 1, .purpose = Purpose::langevin,
 //                                                     .round = 7, .client = client_key("ward-3")});
 //
-// An inverse of a sample covariance is too large on average; with n effective draws of d numbers
+// An inverse of a sample covariance is too large on average; with draws of d numbers whose covariance is
+// as good as that of n independent ones,
 //
 //   Λ_tilted = (n - d - 2) / (n - 1) S⁻¹,     η_tilted = Λ_tilted × mean of the draws
 //
@@ -13,6 +14,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "fedep/inference/glm_rows.h"
 #include "fedep/inference/glm_tilted.h"
@@ -36,8 +38,9 @@ struct HmcTilted : GlmTilted {  // sweeps: draws after the warm-up
 HmcTilted hmc_tilted(const DenseGaussian<double>& cavity, const GlmRows& rows,
                      const HmcSettings& settings, const Address& address);
 
-// How many independent draws say as much about the mean as these, by Geyer's initial positive sequence;
-// at most as many as there are.
-double effective_draws(std::span<const double> chain);
+// How many independent draws say as much about a mean as these, by Geyer's initial positive sequence, of
+// correlations averaged over the chains; at most as many as one has.
+double effective_draws(std::span<const std::vector<double>> chains);
+double effective_draws(const std::vector<double>& chain);
 
 }  // namespace fedep
