@@ -9,6 +9,7 @@
 
 #include "app/output.h"
 #include "app/posterior/saved_posterior.h"
+#include "app/posterior/stateless_note.h"
 #include "app/reproduce/table_metrics.h"
 #include "app/run/run_recipe.h"
 #include "fedep/data/registry.h"
@@ -49,8 +50,13 @@ std::vector<std::string> notes_of(const SavedPosterior& saved) {
   const std::filesystem::path log = saved.file.parent_path() / "log.jsonl";
   std::error_code ignored;
   if (!std::filesystem::exists(log, ignored)) return notes;
-  const std::string refusals = refusals_text(summary_of(read_history(log)));
+  const History history = read_history(log);
+  const std::string refusals = refusals_text(summary_of(history));
   if (!refusals.empty()) notes.push_back(refusals + ": docs/stability.md");
+  if (history.header) {
+    const std::string note = stateless_note(saved, history.header->clients);
+    if (!note.empty()) notes.push_back(note);
+  }
   return notes;
 }
 

@@ -15,6 +15,7 @@
 
 #include "fedep/algorithm/algorithm.h"
 #include "fedep/data/table/table_features.h"
+#include "fedep/inference/method.h"
 #include "fedep/message/check.h"
 #include "fedep/model/registry.h"
 #include "fedep/random/stream.h"
@@ -165,6 +166,11 @@ std::string coverage_problem(const Recipe& recipe) {
         "the last phase must infer a posterior, whose intervals are tried, but {} has an estimate "
         "alone",
         last.name);
+  }
+  const std::string name = recipe.phases.back().inference.value_or(InferenceSettings{}).name;
+  const auto method = std::ranges::find(methods(), name, &Method::name);
+  if (method != methods().end() && method->family == Family::isotropic) {
+    return fmt::format("{} sets its precision and infers no interval", name);
   }
   return {};
 }

@@ -109,6 +109,9 @@ TEST(CoverageStudy, WhatCannotBeTriedIsRefused) {
   Recipe average = regression_recipe();
   average.phases = {{.algorithm = "fed_avg", .rounds = 1}};
   EXPECT_THAT(refusal(average), HasSubstr("fed_avg has an estimate alone"));
+  Recipe set = regression_recipe();
+  set.phases[0].inference = InferenceSettings{.name = "scaled_identity"};
+  EXPECT_THAT(refusal(set), HasSubstr("scaled_identity sets its precision"));
   Recipe classes = regression_recipe();
   classes.data = {.name = "synthetic", .clients = 3, .dimension = 4, .examples = 10};
   EXPECT_THAT(refusal(classes), HasSubstr("yes or no, a number or a count"));
