@@ -28,7 +28,7 @@ def tables_of(*paths):
     """Exit code and text."""
     text = io.StringIO()
     with contextlib.redirect_stdout(text):
-        code = tables.main(paths)
+        code = tables.main([str(path) for path in paths])
     return code, text.getvalue()
 
 
@@ -73,6 +73,17 @@ class Intervals(unittest.TestCase):
         code, text = tables_of(self.lines)
         self.assertEqual(code, 1)
         self.assertIn("Missed: quadrature stateful, linear at 0.0: sd ratios", text)
+
+    def test_tables_go_between_the_marks_of_a_page(self):
+        page = self.lines.with_name("page.md")
+        page.write_text("# Page\n<!-- begin: test/intervals/tables.py -->\nold\n<!-- end -->\nrest\n", encoding="utf-8")
+        self.lines.write_text("", encoding="utf-8")
+        for _ in range(2):  # twice is once
+            self.assertEqual(tables.main([str(self.lines), "--page", str(page)]), 0)
+            text = page.read_text(encoding="utf-8")
+            self.assertTrue(text.startswith("# Page\n<!-- begin"))
+            self.assertTrue(text.endswith("Every bar is met.\n<!-- end -->\nrest\n"))
+            self.assertNotIn("old", text)
 
     def test_tails_of_chi_square(self):
         self.assertAlmostEqual(tables.chi_square_tail(30.143527, 19), 0.05, places=6)

@@ -44,7 +44,7 @@ rounds = {rounds}
 factors = "flat"
 {more}
 """
-# The family with one variance for each weight goes by chains of SGD; settings as recipe/heart_disease/ep.toml has them.
+# The family with one variance for each weight goes by chains of SGD, with Langevin noise and all of a site's rows in a step.
 CHAINS = """
 [client]
 epochs = 500

@@ -1,10 +1,14 @@
 """Makes the tables of result/coverage.md from lines of simulate.py and coverage.py.
 
-    python3 test/intervals/tables.py lines.jsonl … > tables.md
+    python3 test/intervals/tables.py lines.jsonl …                              # prints them
+    python3 test/intervals/tables.py lines.jsonl … --page result/coverage.md    # into the page, between its marks
 
 Exit code 1 where a bar is missed; the tables say which.
 """
 
+import argparse
+import contextlib
+import io
 import json
 import math
 import pathlib
@@ -222,7 +226,7 @@ def rank_rows(page, lines, bins=20):
         yield [f"{outcome}, {correlation:g}", f"{MODE_NAMES[mode]}, {method}", str(n), name, f"{chi:.1f}", f"{fewest:.2f}–{most:.2f}", text, f"{failing} of {len(tests)}"]
 
 
-def main(paths):
+def print_tables(paths):
     lines = [json.loads(text) for path in paths for text in pathlib.Path(path).read_text(encoding="utf-8").splitlines()]
     page = Page()
     compared = [line for line in lines if "runs" in line]
@@ -239,6 +243,28 @@ def main(paths):
     if not page.missed:
         print("Every bar is met.")
     return 1 if page.missed else 0
+
+
+def put_into(page, text):
+    begin, end = "<!-- begin: test/intervals/tables.py -->\n", "<!-- end -->"
+    before, _, rest = page.read_text(encoding="utf-8").partition(begin)
+    _, _, after = rest.partition(end)
+    page.write_text(before + begin + text + end + after, encoding="utf-8")
+
+
+def main(words):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("lines", nargs="+")
+    parser.add_argument("--page", type=pathlib.Path)
+    options = parser.parse_args(words)
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        code = print_tables(options.lines)
+    if options.page:
+        put_into(options.page, text.getvalue())
+    else:
+        print(text.getvalue(), end="")
+    return code
 
 
 if __name__ == "__main__":
