@@ -29,6 +29,7 @@
 #include "app/version.h"
 #include "app/whole_number.h"
 #include "fedep/config/read_recipe.h"
+#include "fedep/config/resolve.h"
 #include "fedep/message/error.h"
 #include "fedep/page/run_record.h"
 #include "fedep/sim/family_choice.h"
@@ -57,7 +58,8 @@ bool is_begun(const Plan& plan) { return fs::exists(plan.out / "recipe.toml"); }
 bool is_finished(const Plan& plan) {
   if (!is_begun(plan) || !fs::exists(plan.out / "log.jsonl")) return false;
   const Recipe there = read_recipe(plan.out / "recipe.toml");
-  if (!(there == with_families_of(there, plan.recipe))) return false;
+  const Recipe now = with_factor_starts_of(there, plan.recipe);
+  if (!(there == with_families_of(there, now))) return false;
   const RunSummary summary = summary_of(read_history(plan.out / "log.jsonl"));
   return summary.finished && summary.rounds == rounds_of(plan.recipe);
 }

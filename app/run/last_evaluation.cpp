@@ -7,6 +7,7 @@
 #include "app/reproduce/table_metrics.h"
 #include "app/run/run_recipe.h"
 #include "fedep/config/read_recipe.h"
+#include "fedep/config/resolve.h"
 #include "fedep/sim/family_choice.h"
 #include "fedep/store/checkpoint.h"
 #include "fedep/store/history.h"
@@ -37,7 +38,8 @@ bool lacks_evaluation(const std::filesystem::path& run) {
 }
 
 void restore_evaluation(const Recipe& given, const RunRecipeOptions& options) {
-  const Recipe recipe = with_families_of(read_recipe(options.out / "recipe.toml"), given);
+  const Recipe there = read_recipe(options.out / "recipe.toml");
+  const Recipe recipe = with_families_of(there, with_factor_starts_of(there, given));
   const RunDirectory directory = RunDirectory::reopen(options.out, recipe);
   const std::unique_ptr<Task> task = make_task(recipe, options.data);
   const std::int64_t rounds = rounds_of(recipe);

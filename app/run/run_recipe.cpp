@@ -23,6 +23,7 @@
 #include "app/run/size_plan.h"
 #include "app/version.h"
 #include "fedep/config/read_recipe.h"
+#include "fedep/config/resolve.h"
 #include "fedep/config/write_recipe.h"
 #include "fedep/data/fingerprint.h"
 #include "fedep/data/table/table_features.h"
@@ -132,12 +133,13 @@ void finish_run(const Recipe& recipe, const Task& task, const Place& place,
                    held_out_numbers(*task.data(), recipe.evaluate.examples)));
 }
 
-// A run that goes on keeps the families it began with.
+// A run that goes on keeps the families it began with, and the beginning of its factors.
 Recipe with_families(const Recipe& given, const Task& task, const RunRecipeOptions& options) {
   Recipe decided = decide_families(given, task).recipe;
-  const std::filesystem::path there = options.out / "recipe.toml";
-  if (!options.resume || !std::filesystem::exists(there)) return decided;
-  return decided_as_before(read_recipe(there), given, std::move(decided));
+  const std::filesystem::path file = options.out / "recipe.toml";
+  if (!options.resume || !std::filesystem::exists(file)) return decided;
+  const Recipe there = read_recipe(file);
+  return decided_as_before(there, with_factor_starts_of(there, given), std::move(decided));
 }
 
 }  // namespace

@@ -173,9 +173,9 @@ struct PhaseSettings {
   std::optional<CavityKind> cavity = {};  // none: the algorithm's
   ShareRule share = ShareRule::examples;
   std::optional<WeightRule> weight = {};  // of a client's delta; none: the algorithm's
-  double clip = 0.0;                      // joint norm of a client's delta; 0: off
-  GuardSettings guard = {};               // guard.floor is the key guard_floor
-  FactorStart factors = FactorStart::carry_mean;
+  double clip = 0.0;                        // joint norm of a client's delta; 0: off
+  GuardSettings guard = {};                 // guard.floor is the key guard_floor
+  std::optional<FactorStart> factors = {};  // none: factor_start() of resolve.h
   OptimizerHandover optimizer_state = OptimizerHandover::fresh;
   // For q and for factors in this phase; none: server.optimizer and server.factor_optimizer.
   std::optional<OptimizerSettings> optimizer = {};

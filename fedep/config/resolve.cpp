@@ -15,14 +15,7 @@ void write_out(std::optional<RoundSchedule>& schedule, int rounds) {
   if (schedule && schedule->rounds == 0) schedule->rounds = std::max(1, rounds - schedule->after);
 }
 
-}  // namespace
-
-Recipe resolved(Recipe recipe) {
-  check_recipe(recipe);
-  return filled_in(std::move(recipe));
-}
-
-Recipe filled_in(Recipe recipe) {
+Recipe without_open_choices(Recipe recipe) {
   auto& server = recipe.server;
   if (!server.factor_optimizer) server.factor_optimizer = server.optimizer;
   for (PhaseSettings& phase : recipe.phases) {
@@ -37,6 +30,36 @@ Recipe filled_in(Recipe recipe) {
     write_out(phase.schedule->alpha, phase.rounds);
   }
   return recipe;
+}
+
+}  // namespace
+
+FactorStart factor_start(const Recipe& recipe, std::size_t phase) {
+  const PhaseSettings& settings = recipe.phases[phase];
+  if (settings.factors) return *settings.factors;
+  const bool infers = !find_algorithm(settings.algorithm).point_estimate;
+  return phase == 0 && infers && recipe.server.prior ? FactorStart::flat : FactorStart::carry_mean;
+}
+
+Recipe with_factor_starts_of(const Recipe& there, Recipe given) {
+  const std::size_t both = std::min(there.phases.size(), given.phases.size());
+  for (std::size_t i = 0; i < both; ++i) {
+    if (!given.phases[i].factors) given.phases[i].factors = factor_start(there, i);
+  }
+  return given;
+}
+
+Recipe resolved(Recipe recipe) {
+  check_recipe(recipe);
+  return without_open_choices(std::move(recipe));
+}
+
+Recipe filled_in(Recipe recipe) {
+  Recipe filled = without_open_choices(std::move(recipe));
+  for (std::size_t i = 0; i < filled.phases.size(); ++i) {
+    filled.phases[i].factors = factor_start(filled, i);
+  }
+  return filled;
 }
 
 }  // namespace fedep

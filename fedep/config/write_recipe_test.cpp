@@ -66,7 +66,7 @@ struct Scrambler {
 };
 
 TEST(WriteRecipe, ReadsBackAsTheSameRecipe) {
-  const Recipe recipe = resolved(smallest());
+  const Recipe recipe = filled_in(smallest());
   EXPECT_EQ(parse_recipe(to_toml(recipe)), recipe);
 }
 
@@ -82,7 +82,7 @@ TEST(WriteRecipe, ReadsBackEverySettingThatIsNotItsDefault) {
 TEST(WriteRecipe, ReadsBackWhatDependsOnOtherSettingsResolved) {
   const Recipe recipe = smallest();
   ASSERT_NE(recipe, resolved(recipe));
-  EXPECT_EQ(parse_recipe(to_toml(recipe)), resolved(recipe));
+  EXPECT_EQ(parse_recipe(to_toml(recipe)), filled_in(recipe));
 }
 
 TEST(WriteRecipe, GivesTheSameTextAgain) {
@@ -103,7 +103,7 @@ TEST(WriteRecipe, KeepsEveryBitOfAFloat) {
 
 TEST(WriteRecipe, WritesAListAsAnArrayOnlyWhereItHasTo) {
   const auto written = [](const std::vector<std::string>& items) {
-    Recipe recipe = resolved(smallest());
+    Recipe recipe = filled_in(smallest());
     recipe.data.features = items;
     const std::string text = to_toml(recipe);
     EXPECT_EQ(parse_recipe(text), recipe) << text;
@@ -126,7 +126,7 @@ TEST(WriteRecipe, KeepsTheLargestSeed) {
 TEST(WriteRecipe, KeepsEachDampingAndPrior) {
   for (const DampingRule rule :
        {DampingRule::one_over_k, DampingRule::none, DampingRule::decaying, DampingRule::constant}) {
-    Recipe recipe = resolved(smallest());
+    Recipe recipe = filled_in(smallest());
     recipe.server.damping.rule = rule;
     EXPECT_EQ(parse_recipe(to_toml(recipe)), recipe);
     recipe.server.prior = PriorSettings{.mean = -1.5, .precision = 2};
@@ -222,7 +222,7 @@ TEST(Resolved, WritesOutTheInferenceOfAnAlgorithmThatSamples) {
     const bool samples = algorithm.needs == Needs::samples;
     EXPECT_EQ(resolved(recipe).phases[0].inference.has_value(), samples) << algorithm.name;
     EXPECT_EQ(to_toml(recipe).find("mixin_epochs = 1\n") != std::string::npos, samples);
-    EXPECT_EQ(parse_recipe(to_toml(recipe)), resolved(recipe));
+    EXPECT_EQ(parse_recipe(to_toml(recipe)), filled_in(recipe));
   }
 }
 
@@ -238,6 +238,49 @@ TEST(Resolved, LeavesWhatIsGiven) {
   recipe.phases[0].weight = WeightRule::equal;
   recipe.server.factor_optimizer = OptimizerSettings{.lr = 0.25};
   EXPECT_EQ(resolved(recipe), recipe);
+}
+
+TEST(FactorStart, IsFlatInAFirstPhaseWithAProperPriorUnlessThePhaseSaysOtherwise) {
+  for (const Algorithm& algorithm : algorithms()) {
+    for (const bool proper : {false, true}) {
+      Recipe recipe = smallest();
+      recipe.phases[0].algorithm = algorithm.name;
+      recipe.phases.push_back({.algorithm = "fed_ep", .rounds = 2});
+      if (proper) recipe.server.prior.emplace();
+      const bool flat = proper && !algorithm.point_estimate;
+      EXPECT_EQ(factor_start(recipe, 0), flat ? FactorStart::flat : FactorStart::carry_mean);
+      EXPECT_EQ(factor_start(recipe, 1), FactorStart::carry_mean);
+      for (const FactorStart given : {FactorStart::flat, FactorStart::carry_mean}) {
+        recipe.phases[0].factors = recipe.phases[1].factors = given;
+        EXPECT_EQ(factor_start(recipe, 0), given);
+        EXPECT_EQ(factor_start(recipe, 1), given);
+      }
+    }
+  }
+}
+
+TEST(FactorStart, StaysOpenUntilARecipeIsWritten) {
+  Recipe recipe = smallest();
+  recipe.phases[0].algorithm = "fed_ep";
+  recipe.server.prior.emplace();
+  EXPECT_FALSE(resolved(recipe).phases[0].factors);
+  EXPECT_EQ(filled_in(recipe).phases[0].factors, FactorStart::flat);
+  EXPECT_EQ(parse_recipe(to_toml(recipe)).phases[0].factors, FactorStart::flat);
+}
+
+TEST(FactorStart, IsThatOfTheRunThatGoesOnWhereARecipeLeavesItOpen) {
+  Recipe given = smallest();
+  given.phases[0].algorithm = "fed_ep";
+  given.phases.push_back(given.phases[0]);
+  given.server.prior.emplace();
+  Recipe there = given;
+  there.phases.pop_back();
+  there.phases[0].factors = FactorStart::carry_mean;  // the default of a version before
+  const Recipe on = with_factor_starts_of(there, given);
+  EXPECT_EQ(on.phases[0].factors, FactorStart::carry_mean);
+  EXPECT_FALSE(on.phases[1].factors);  // a phase that the run did not have
+  given.phases[0].factors = FactorStart::flat;
+  EXPECT_EQ(with_factor_starts_of(there, given), given);
 }
 
 TEST(Resolved, ChecksARecipeFromCodeAsOneThatIsRead) {

@@ -5,6 +5,7 @@
 
 #include "fedep/algorithm/cooldown.h"
 #include "fedep/algorithm/schedule.h"
+#include "fedep/config/resolve.h"
 #include "fedep/message/check.h"
 #include "fedep/optim/optimizer.h"
 
@@ -187,7 +188,7 @@ std::vector<Phase> plan_phases(const Recipe& recipe,
         .clip = settings.clip,
         .guard = settings.guard,
         .delta = {.rho = inference.rho},
-        .factors = settings.factors,
+        .factors = factor_start(recipe, phases.size()),
         .alpha = inference.alpha,
         .carries_optimizer = carries,
         .server_optimizer = optimizer,

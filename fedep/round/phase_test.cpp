@@ -165,6 +165,16 @@ TEST(PlanPhases, CoolDownFromTheirOwnFirstRound) {
   }
 }
 
+TEST(PlanPhases, BeginFactorsAtAProperPriorOnlyWhereTheFirstOfThemInfers) {
+  Recipe recipe = two_phases();
+  recipe.server.prior.emplace();
+  EXPECT_EQ(plan_phases(recipe, diagonal_if_exact)[1].factors, FactorStart::carry_mean);
+  recipe.phases.erase(recipe.phases.begin());
+  EXPECT_EQ(plan_phases(recipe, diagonal_if_exact)[0].factors, FactorStart::flat);
+  recipe.server.prior.reset();
+  EXPECT_EQ(plan_phases(recipe, diagonal_if_exact)[0].factors, FactorStart::carry_mean);
+}
+
 TEST(PlanPhases, CarryOnlyWhatTheNextOptimizerKeeps) {
   Recipe recipe = two_phases();
   recipe.phases[1].optimizer = OptimizerSettings{.name = "adam"};

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "fedep/config/resolve.h"
 #include "fedep/config/write_recipe.h"
 
 namespace fedep {
@@ -63,7 +64,7 @@ std::string first_difference(const Recipe& there, Recipe now) {
 }  // namespace
 
 std::optional<std::string> recipe_difference(const Recipe& there, const Recipe& now) {
-  if (one_continues_the_other(there, now)) return std::nullopt;
+  if (one_continues_the_other(filled_in(there), filled_in(now))) return std::nullopt;
   return first_difference(there, now);
 }
 
