@@ -31,6 +31,7 @@ class Checker {
     if (value > kLargest) refuse(name, fmt::format("at most {}", kLargest), fmt::to_string(value));
   }
   void operator()(std::string_view, bool) const {}
+  void operator()(std::string_view, const std::optional<bool>&) const {}
   void operator()(std::string_view, const std::vector<std::string>&) const {}
 
   void operator()(std::string_view name, const std::string& value, const Rule& rule = {}) const {
@@ -62,6 +63,10 @@ class Checker {
   void operator()(std::string_view name, const DampingSettings& damping, const Rule& rule) const {
     if (damping.rule == DampingRule::constant) return (*this)(name, damping.constant, rule);
     (*this)(name, damping.rule);
+  }
+  void operator()(std::string_view name, const std::optional<DampingSettings>& damping,
+                  const Rule& rule) const {
+    if (damping) (*this)(name, *damping, rule);
   }
 
   template <Section S>

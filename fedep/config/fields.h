@@ -165,6 +165,8 @@ void list_fields(Fields& f, PhaseSettings& s) {
   f("cavity", s.cavity);
   f("share", s.share);
   f("weight", s.weight);
+  f("damping", s.damping, positive());
+  f("damping_outside", s.damping_outside);
   f("clip", s.clip, not_negative_square());
   f("guard", s.guard.mode);
   f("guard_floor", s.guard.floor, positive_square());

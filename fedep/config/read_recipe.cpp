@@ -53,6 +53,9 @@ class Reader {
     if (!node->is_boolean()) refuse(*node, name, "true or false");
     value = **node->as_boolean();
   }
+  void operator()(std::string_view name, std::optional<bool>& value) const {
+    if (find(name)) (*this)(name, value.emplace());
+  }
 
   void operator()(std::string_view name, int& value, const Rule& rule) const {
     const auto number = integer(name, rule);
@@ -129,6 +132,10 @@ class Reader {
     auto choices = words_of_all(DampingRule{});
     choices.push_back("a positive number");
     damping.rule = word<DampingRule>(*node, name, choices);
+  }
+  void operator()(std::string_view name, std::optional<DampingSettings>& damping,
+                  const Rule& rule) const {
+    if (find(name)) (*this)(name, damping.emplace(), rule);
   }
 
   void operator()(std::string_view name, ColumnScaling& scaling) const {

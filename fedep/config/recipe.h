@@ -173,6 +173,9 @@ struct PhaseSettings {
   std::optional<CavityKind> cavity = {};  // none: the algorithm's
   ShareRule share = ShareRule::examples;
   std::optional<WeightRule> weight = {};  // of a client's delta; none: the algorithm's
+  // None: server.damping; its `outside` is not read, but damping_outside, else the server's.
+  std::optional<DampingSettings> damping = {};
+  std::optional<bool> damping_outside = {};
   double clip = 0.0;                        // joint norm of a client's delta; 0: off
   GuardSettings guard = {};                 // guard.floor is the key guard_floor
   std::optional<FactorStart> factors = {};  // none: factor_start() of resolve.h

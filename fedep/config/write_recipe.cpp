@@ -67,6 +67,9 @@ class Writer {
     line(name, toml_value(value));
   }
   void operator()(std::string_view name, bool value) { line(name, value ? "true" : "false"); }
+  void operator()(std::string_view name, const std::optional<bool>& value) {
+    if (value) (*this)(name, *value);
+  }
   void operator()(std::string_view name, const std::string& value, const Rule& = {}) {
     line(name, toml_value(std::string_view(value)));
   }
@@ -90,6 +93,10 @@ class Writer {
   void operator()(std::string_view name, const DampingSettings& damping, const Rule&) {
     const auto word = word_for(damping.rule);
     line(name, word ? toml_value(*word) : toml_value(damping.constant));
+  }
+  void operator()(std::string_view name, const std::optional<DampingSettings>& damping,
+                  const Rule& rule) {
+    if (damping) (*this)(name, *damping, rule);
   }
   void operator()(std::string_view name, const std::optional<PriorSettings>& prior) {
     line(name, prior ? fmt::format("{{ mean = {}, precision = {} }}", toml_value(prior->mean),

@@ -51,6 +51,11 @@ struct Scrambler {
     damping.rule = DampingRule::constant;
     damping.constant = 0.3;
   }
+  void operator()(std::string_view name, std::optional<DampingSettings>& damping,
+                  const Rule& rule) {
+    (*this)(name, damping.emplace(), rule);
+  }
+  void operator()(std::string_view, std::optional<bool>& value) { value = true; }
   template <Section S>
   void operator()(std::string_view, S& section) {
     list_fields(*this, section);
@@ -129,6 +134,9 @@ TEST(WriteRecipe, KeepsEachDampingAndPrior) {
     Recipe recipe = filled_in(smallest());
     recipe.server.damping.rule = rule;
     EXPECT_EQ(parse_recipe(to_toml(recipe)), recipe);
+    recipe.phases[0].damping = DampingSettings{.rule = rule};
+    recipe.phases[0].damping_outside = rule == DampingRule::none;
+    EXPECT_EQ(parse_recipe(to_toml(recipe)), recipe);
     recipe.server.prior = PriorSettings{.mean = -1.5, .precision = 2};
     EXPECT_EQ(parse_recipe(to_toml(recipe)), recipe);
   }
@@ -176,9 +184,9 @@ TEST(WriteRecipe, HasEveryKeyItEverHad) {
             (Names{"name", "lr", "momentum", "beta1", "beta2", "epsilon", "epsilon_inside_root",
                    "initial_accumulator"}));
   EXPECT_EQ(names_of<PhaseSettings>(),
-            (Names{"algorithm", "rounds", "cavity", "share", "weight", "clip", "guard",
-                   "guard_floor", "factors", "optimizer_state", "optimizer", "hand_over",
-                   "cooldown", "schedule", "average", "inference"}));
+            (Names{"algorithm", "rounds", "cavity", "share", "weight", "damping", "damping_outside",
+                   "clip", "guard", "guard_floor", "factors", "optimizer_state", "optimizer",
+                   "hand_over", "cooldown", "schedule", "average", "inference"}));
   EXPECT_EQ(names_of<ScheduleSettings>(),
             (Names{"visit_rate", "client_rate", "server_rate", "clip", "alpha"}));
   EXPECT_EQ(names_of<VisitSchedule>(), (Names{"kind", "from", "to", "steps"}));

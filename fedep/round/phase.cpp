@@ -69,6 +69,12 @@ void check_average(std::size_t phase, const PhaseSettings& settings,
   }
 }
 
+DampingSettings damping_of(const ServerSettings& server, const PhaseSettings& phase) {
+  DampingSettings damping = phase.damping.value_or(server.damping);
+  damping.outside = phase.damping_outside.value_or(server.damping.outside);
+  return damping;
+}
+
 // What the optimizers of a phase are, and where the recipe has them.
 struct PhaseOptimizer {
   OptimizerSettings settings;
@@ -184,7 +190,7 @@ std::vector<Phase> plan_phases(const Recipe& recipe,
         .cavity = settings.cavity.value_or(algorithm.cavity),
         .share = settings.share,
         .weight = settings.weight.value_or(algorithm.weight),
-        .damping = server.damping,
+        .damping = damping_of(server, settings),
         .clip = settings.clip,
         .guard = settings.guard,
         .delta = {.rho = inference.rho},

@@ -175,6 +175,23 @@ TEST(PlanPhases, BeginFactorsAtAProperPriorOnlyWhereTheFirstOfThemInfers) {
   EXPECT_EQ(plan_phases(recipe, diagonal_if_exact)[0].factors, FactorStart::carry_mean);
 }
 
+TEST(PlanPhases, HaveTheServersDampingUnlessTheyHaveTheirOwn) {
+  Recipe recipe = two_phases();
+  recipe.server.damping = {.rule = DampingRule::constant, .constant = 0.5, .outside = true};
+  std::vector<Phase> phases = plan_phases(recipe, diagonal_if_exact);
+  EXPECT_EQ(phases[0].damping, recipe.server.damping);
+  EXPECT_EQ(phases[1].damping, recipe.server.damping);
+  recipe.phases[1].damping = DampingSettings{.rule = DampingRule::constant, .constant = 0.25};
+  phases = plan_phases(recipe, diagonal_if_exact);
+  EXPECT_EQ(phases[0].damping, recipe.server.damping);
+  EXPECT_EQ(phases[1].damping.constant, 0.25);
+  EXPECT_TRUE(phases[1].damping.outside);  // where the server has it
+  recipe.phases[0].damping_outside = false;
+  phases = plan_phases(recipe, diagonal_if_exact);
+  EXPECT_EQ(phases[0].damping.constant, 0.5);
+  EXPECT_FALSE(phases[0].damping.outside);
+}
+
 TEST(PlanPhases, CarryOnlyWhatTheNextOptimizerKeeps) {
   Recipe recipe = two_phases();
   recipe.phases[1].optimizer = OptimizerSettings{.name = "adam"};
