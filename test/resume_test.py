@@ -112,6 +112,11 @@ class Kill(RunTest):
         for sites in ("memory", "disk"):
             self.check_kills((3, sites, 1), 1, 1)
 
+    def test_of_factors_on_the_servers_clock_resumes_to_the_same_bytes(self):
+        self.recipe.write_text(RECIPE.replace("rounds = 8\n", 'rounds = 8\nfactor_clock = "round"\n'))
+        for sites in ("memory", "disk"):
+            self.check_kills((3, sites, 1), 5, 9)
+
     def test_in_every_round_resumes_to_the_same_bytes_whatever_the_settings(self):
         for place, settings in enumerate(SETTINGS):
             self.check_kills(settings, 1 + place % 7, 7)
@@ -173,6 +178,19 @@ class Kill(RunTest):
         self.finish(out)
         for _ in range(2):
             self.assert_ends_like(expected, out)
+
+
+class Begun(RunTest):
+    def test_where_a_default_was_another_one_goes_on_with_that(self):
+        """Factors of a first phase with a prior once began around the mean, and the run's recipe says so."""
+        ep = RECIPE[: RECIPE.index("[[phase]]")] + RECIPE[RECIPE.index('[[phase]]\nalgorithm = "fed_ep"') :]
+        self.recipe.write_text(ep.replace("rounds = 8\n", 'rounds = 8\nfactors = "carry_mean"\n'))
+        expected = self.uninterrupted()
+        out = self.new_run()
+        self.assertEqual(self.play(out, env=at_call(40, signal.SIGINT)).returncode, 130)
+        self.recipe.write_text(ep)
+        self.assertIn('factors = "flat"', PROGRAM.run("check", self.recipe, "--settings").stdout)
+        self.assert_ends_like(expected, out)
 
 
 class Interrupt(RunTest):

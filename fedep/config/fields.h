@@ -171,6 +171,7 @@ void list_fields(Fields& f, PhaseSettings& s) {
   f("guard", s.guard.mode);
   f("guard_floor", s.guard.floor, positive_square());
   f("factors", s.factors);
+  f("factor_clock", s.factor_clock);
   f("optimizer_state", s.optimizer_state);
   f("optimizer", s.optimizer, OptimizerSettings{});
   f("hand_over", s.hand_over);

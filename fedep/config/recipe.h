@@ -159,6 +159,12 @@ enum class FactorStart {
   flat,
 };
 
+// When the momentum of a client's factor acts.
+enum class FactorClock {
+  visit,  // in rounds that ask the client
+  round,  // in every round in which the server stepped, as the server's own does
+};
+
 enum class OptimizerHandover { fresh, carry };
 
 // What a phase takes over as q's mean from the one before.
@@ -179,6 +185,7 @@ struct PhaseSettings {
   double clip = 0.0;                        // joint norm of a client's delta; 0: off
   GuardSettings guard = {};                 // guard.floor is the key guard_floor
   std::optional<FactorStart> factors = {};  // none: factor_start() of resolve.h
+  FactorClock factor_clock = FactorClock::visit;
   OptimizerHandover optimizer_state = OptimizerHandover::fresh;
   // For q and for factors in this phase; none: server.optimizer and server.factor_optimizer.
   std::optional<OptimizerSettings> optimizer = {};

@@ -116,6 +116,9 @@ inline constexpr auto words_of(FamilyChoice) {
 inline constexpr auto words_of(FactorStart) {
   return std::array{Word{"carry_mean", FactorStart::carry_mean}, Word{"flat", FactorStart::flat}};
 }
+inline constexpr auto words_of(FactorClock) {
+  return std::array{Word{"visit", FactorClock::visit}, Word{"round", FactorClock::round}};
+}
 inline constexpr auto words_of(SiteMemory) {
   return std::array{Word{"memory", SiteMemory::memory}, Word{"disk", SiteMemory::disk}};
 }

@@ -29,11 +29,10 @@ class ExecutorOf {
   // Plays the clients' part of a round. The task's references stay valid until it is settled.
   virtual AnswersOf<V> play(const RoundTaskOf<V>& round, std::span<const ClientTask> clients) = 0;
 
-  // The server has taken these clients' deltas (indices in the population) and moved by `scale` of
-  // their steps: less than 1 after a back-off, more where weights were shared out again among those
-  // that answered.
+  // The server has taken these clients' deltas (indices in the population) and moved by this part of
+  // their steps.
   virtual void settle(const RoundTaskOf<V>& round, std::span<const std::size_t> taken,
-                      double scale) = 0;
+                      const StepPart& part) = 0;
 };
 using Executor = ExecutorOf<HostVector<float>>;
 

@@ -8,6 +8,7 @@
 #include "fedep/algorithm/fed_ep.h"
 #include "fedep/message/check.h"
 #include "fedep/optim/optimizer.h"
+#include "fedep/round/factor_clock.h"
 #include "fedep/round/visit.h"
 
 namespace fedep {
@@ -20,6 +21,16 @@ SiteState unvisited_state(const RoundTask& round, const ClientInfo& client) {
                                          : power(per_example, float(client.examples));
   state.optimizer = initial_state(round.phase.factor_optimizer, state.factor);
   return state;
+}
+
+// What a client has when a round begins.
+SiteState present_state(const RoundTask& round, const ClientInfo& client, const SiteStore& sites) {
+  std::optional<SiteState> state = sites.get(client.key);
+  if (!state) state = unvisited_state(round, client);
+  if (round.phase.follows_rounds()) {
+    catch_up(round.phase.factor_optimizer, round.step_scales, *state);
+  }
+  return std::move(*state);
 }
 
 // cavity() in one pass over memory instead of three where a share is taken out, with the same bits.
@@ -61,8 +72,7 @@ void HostRows::begin(const RoundTask& round, std::span<const AskedClient> asked)
   if (!round.phase.stateful()) return;
   if (sites_ == nullptr) throw InputError("visit: a stateful phase needs a site store");
   for (const AskedClient& client : asked) {
-    std::optional<SiteState> state = sites_->get(client.info->key);
-    states_.push_back(state ? std::move(*state) : unvisited_state(round, *client.info));
+    states_.push_back(present_state(round, *client.info, *sites_));
   }
 }
 
@@ -139,16 +149,24 @@ Report play_visit(const RoundTask& round, const ClientTask& task, const ClientIn
 }
 
 void settle_visits(const RoundTask& round, const Population& population,
-                   std::span<const std::size_t> taken, double scale, SiteStore& sites) {
+                   std::span<const std::size_t> taken, const StepPart& part, SiteStore& sites) {
+  const Phase& phase = round.phase;
+  const double scale = part.all();
+  const bool whole = phase.follows_rounds() ? part.kept == 1 && part.renormalised == 1 : scale == 1;
   std::vector<std::uint64_t> keys;
   for (const std::size_t client : taken) {
     const ClientInfo& info = population[client];
     keys.push_back(info.key);
-    if (scale == 1) continue;
-    const SiteState before = sites.get(info.key).value_or(unvisited_state(round, info));
+    if (whole) continue;
+    const SiteState before = present_state(round, info, sites);
     SiteState after = sites.proposed(info.key).value();
-    const Message step = quotient(after.factor, before.factor);
-    after.factor = product(before.factor, power(step, float(scale)));
+    if (phase.follows_rounds()) {
+      const double step = optimizer_scale(phase, round.round, round.damping);
+      settle_on_clock(clocked_step(phase, step, part), before, after);
+    } else {
+      const Message step = quotient(after.factor, before.factor);
+      after.factor = product(before.factor, power(step, float(scale)));
+    }
     sites.propose(info.key, round.round, std::move(after));
   }
   sites.settle(round.round, keys);

@@ -59,9 +59,8 @@ Report play_visit(const RoundTask& round, const ClientTask& task, const ClientIn
                   SiteStore* sites, LocalInference& inference);
 
 // Ends a round for stateful clients: the states that `taken` (indices in the population) proposed
-// count from now on. scale < 1: the server kept only so much of its step, so factors keep as much
-// of theirs.
+// count from now on. Of their steps factors keep the part that the server kept of its own.
 void settle_visits(const RoundTask& round, const Population& population,
-                   std::span<const std::size_t> taken, double scale, SiteStore& sites);
+                   std::span<const std::size_t> taken, const StepPart& part, SiteStore& sites);
 
 }  // namespace fedep

@@ -91,6 +91,38 @@ PhaseOptimizer factor_optimizer(const Recipe& recipe, std::size_t phase) {
   return {*of_factors, "server.factor_optimizer"};
 }
 
+// On the server's clock factors make the server's steps, so their optimizers must be one, and nothing
+// but these steps may move q.
+void check_clock(const Recipe& recipe, std::size_t phase) {
+  const PhaseSettings& settings = recipe.phases[phase];
+  if (settings.factor_clock != FactorClock::round) return;
+  const auto refuse_with = [&](std::string_view why) {
+    refuse(phase, "factor_clock", fmt::format("can be round only {}", why));
+  };
+  const PhaseOptimizer server = server_optimizer(recipe, phase);
+  const PhaseOptimizer factor = factor_optimizer(recipe, phase);
+  if (server.settings.name != "sgd") {
+    refuse_with(fmt::format("with sgd, whose steps add up, but {} is {}", server.key,
+                            server.settings.name));
+  }
+  if (!(factor.settings == server.settings)) {
+    refuse_with(fmt::format("where factors make the server's steps, but {} is not {}", factor.key,
+                            server.key));
+  }
+  if (settings.optimizer_state == OptimizerHandover::carry) {
+    refuse_with(fmt::format(
+        "with fresh optimizers, but phase.{}.optimizer_state is carry: factors have no momentum of "
+        "the phase before",
+        phase));
+  }
+  if (settings.guard.mode == GuardMode::floor) {
+    refuse_with(fmt::format(
+        "where nothing but steps moves q, but phase.{}.guard is floor; count, back_off and skip go "
+        "with it",
+        phase));
+  }
+}
+
 // Steps other than sgd's act on single elements of a matrix, which need not stay positive definite;
 // with momentum factors and q part.
 std::string optimizer_problem(const PhaseOptimizer& optimizer) {
@@ -196,6 +228,7 @@ std::vector<Phase> plan_phases(const Recipe& recipe,
         .delta = {.rho = inference.rho},
         .factors = factor_start(recipe, phases.size()),
         .alpha = inference.alpha,
+        .clock = settings.factor_clock,
         .carries_optimizer = carries,
         .server_optimizer = optimizer,
         .factor_optimizer = factor,
@@ -213,6 +246,7 @@ std::vector<Phase> plan_phases(const Recipe& recipe,
     if (phase.weight == WeightRule::examples && divides_by_k) {
       phase.damping.rule = DampingRule::none;
     }
+    if (phase.stateful()) check_clock(recipe, phases.size());
     first_round = phase.end_round();
     phases.push_back(std::move(phase));
   }

@@ -31,6 +31,7 @@ struct Phase {
   DeltaSettings delta = {};
   FactorStart factors = FactorStart::carry_mean;
   double alpha = 0;  // precision per example of carry_mean's factors
+  FactorClock clock = FactorClock::visit;
   bool carries_optimizer = false;
   OptimizerSettings server_optimizer = {};
   OptimizerSettings factor_optimizer = {};
@@ -45,6 +46,10 @@ struct Phase {
 
   // Clients keep a factor of their own between visits.
   bool stateful() const { return cavity == CavityKind::own_factor; }
+  // Momentum moves factors in every round in which the server stepped (factor_clock.h).
+  bool follows_rounds() const {
+    return stateful() && clock == FactorClock::round && factor_optimizer.momentum > 0;
+  }
   std::int64_t end_round() const { return first_round + rounds; }
 };
 

@@ -192,6 +192,52 @@ TEST(PlanPhases, HaveTheServersDampingUnlessTheyHaveTheirOwn) {
   EXPECT_FALSE(phases[0].damping.outside);
 }
 
+Recipe on_the_servers_clock() {
+  Recipe recipe = two_phases();
+  for (PhaseSettings& phase : recipe.phases) phase.factor_clock = FactorClock::round;
+  recipe.phases[1].optimizer_state = OptimizerHandover::fresh;
+  return recipe;
+}
+
+TEST(PlanPhases, FollowRoundsOnlyWhereFactorsHaveMomentum) {
+  Recipe recipe = on_the_servers_clock();
+  std::vector<Phase> phases = plan_phases(recipe, diagonal_if_exact);
+  EXPECT_FALSE(phases[0].follows_rounds());  // no factors
+  EXPECT_TRUE(phases[1].follows_rounds());
+  recipe.server.optimizer.momentum = 0;
+  EXPECT_FALSE(plan_phases(recipe, diagonal_if_exact)[1].follows_rounds());
+  recipe = two_phases();
+  EXPECT_FALSE(plan_phases(recipe, diagonal_if_exact)[1].follows_rounds());
+}
+
+TEST(PlanPhases, RefuseTheServersClockWhereFactorsCannotMakeItsSteps) {
+  const auto refusal = [](const Recipe& recipe) {
+    try {
+      plan_phases(recipe, diagonal_if_exact);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  const std::string start = "phase.1.factor_clock can be round only ";
+  Recipe recipe = on_the_servers_clock();
+  recipe.server.optimizer = {.name = "adam"};
+  EXPECT_EQ(refusal(recipe), start + "with sgd, whose steps add up, but server.optimizer is adam");
+  recipe = on_the_servers_clock();
+  recipe.server.factor_optimizer = OptimizerSettings{.lr = 0.5, .momentum = 0.5};
+  EXPECT_EQ(refusal(recipe), start +
+                                 "where factors make the server's steps, but "
+                                 "server.factor_optimizer is not server.optimizer");
+  recipe = on_the_servers_clock();
+  recipe.phases[1].optimizer_state = OptimizerHandover::carry;
+  EXPECT_NE(refusal(recipe).find("but phase.1.optimizer_state is carry"), std::string::npos);
+  recipe = on_the_servers_clock();
+  recipe.phases[1].guard.mode = GuardMode::floor;
+  EXPECT_NE(refusal(recipe).find("but phase.1.guard is floor"), std::string::npos);
+  recipe.phases[1].factor_clock = FactorClock::visit;
+  EXPECT_EQ(refusal(recipe), "accepted");
+}
+
 TEST(PlanPhases, CarryOnlyWhatTheNextOptimizerKeeps) {
   Recipe recipe = two_phases();
   recipe.phases[1].optimizer = OptimizerSettings{.name = "adam"};

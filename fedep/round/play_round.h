@@ -39,7 +39,8 @@ RoundNumbers play_round(ServerStateOf<V>& state, const Phase& planned, std::uint
       .mean = start.mean,
       .unvisited = state.unvisited,
       .damping = delta,
-      .grid = choose_grid(state.grid, grid_choice(phase, tasks, delta), start.magnitudes)};
+      .grid = choose_grid(state.grid, grid_choice(phase, tasks, delta), start.magnitudes),
+      .step_scales = state.step_scales};
 
   AnswersOf<V> answers = executor.play(round, tasks);
   Tally counted =
@@ -49,14 +50,15 @@ RoundNumbers play_round(ServerStateOf<V>& state, const Phase& planned, std::uint
       next_grid_state(state.grid, magnitudes(answers.total), numbers.too_large(), phase.grid_bits);
   Gaussian<V> next = state.global;
   double renormalised = 1;
-  if (numbers.answered > 0) {
+  const double scale = optimizer_scale(phase, state.round, delta);
+  bool stepped = numbers.answered > 0;
+  if (stepped) {
     renormalised = renormalisation(phase, counted);
     if (renormalised != 1) answers.total = power(answers.total, float(renormalised));
     const bool may_skip =
         phase.guard.mode == GuardMode::skip || phase.guard.mode == GuardMode::back_off;
     OptimizerStateOf<V> before = may_skip ? state.optimizer : OptimizerStateOf<V>{};
-    advance(phase.server_optimizer, state.optimizer, next, answers.total,
-            optimizer_scale(phase, state.round, delta));
+    advance(phase.server_optimizer, state.optimizer, next, answers.total, scale);
     if (!phase.algorithm->point_estimate) {
       const GuardOutcome outcome = guard(phase.guard, state.global, next);
       numbers.improper_global = outcome.improper;
@@ -64,13 +66,15 @@ RoundNumbers play_round(ServerStateOf<V>& state, const Phase& planned, std::uint
       if (outcome.skipped) {  // as if nobody had answered, here and at the clients
         state.optimizer = std::move(before);
         counted.taken.clear();
+        stepped = false;
       }
     }
   }
   if constexpr (InMainMemory<V>) {
     if (next.full()) numbers.condition = condition_number(next.lambda_packed(), next.size());
   }
-  executor.settle(round, counted.taken, numbers.step_scale * renormalised);
+  executor.settle(round, counted.taken, {.renormalised = renormalised, .kept = numbers.step_scale});
+  if (stepped && phase.follows_rounds()) state.step_scales.push_back(scale * numbers.step_scale);
   state.global = std::move(next);
   if (counts_in_average(phase, state.round)) {
     follow_average(state.average, phase, state.round, point_estimate(state), state.global);

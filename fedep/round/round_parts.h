@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "fedep/round/grid.h"
@@ -11,6 +12,12 @@
 #include "fedep/round/task.h"
 
 namespace fedep {
+
+// How far q is from the product of prior and factors (factor_gap.h); NaN: nobody looked.
+struct FactorGap {
+  double eta = std::numeric_limits<double>::quiet_NaN();
+  double lambda = std::numeric_limits<double>::quiet_NaN();
+};
 
 // What a round was like; the run log's counters.
 struct RoundNumbers {
@@ -26,6 +33,7 @@ struct RoundNumbers {
   std::size_t improper_global = 0;    // coordinates of the new global before the guard acted
   double step_scale = 1;              // of the server's step, below 1 after a back-off
   double condition = 0;               // of the new q's precision matrix in the full family, else 0
+  FactorGap factor_gap = {};          // after it, in rounds that end a phase or are checkpoints
   std::size_t steps = 0;              // minibatch steps of all clients
   double loss_sum = 0;                // over those steps
   std::uint64_t bytes_up = 0;         // payload of deltas, as they would travel

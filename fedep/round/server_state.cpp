@@ -74,6 +74,7 @@ ServerState begin_phase(ServerState state, const Phase& phase, std::int64_t inde
   state.average = {};
   state.temperatures = {};
   state.unvisited = {};
+  state.step_scales.clear();
   state.initial = phase.algorithm->point_estimate ? HostVector<float>() : carried_mean;
   state.prior = in_family(Message(state.prior.eta(), state.prior.lambda_span()[0]), phase.family);
   if (phase.algorithm->point_estimate) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "fedep/config/recipe.h"
 #include "fedep/message/gaussian.h"
@@ -35,6 +36,9 @@ struct ServerStateOf {
   Gaussian<V> global;  // q
   OptimizerStateOf<V> optimizer;
   UnvisitedFactorOf<V> unvisited;
+  // Where factors follow the server's steps: what each of the phase's so far was multiplied by, a
+  // cooldown's or schedule's part, an outer δ and what the guard kept.
+  std::vector<double> step_scales;
   GridState grid;
   ServerAverageOf<V> average;  // of the phase's rounds so far
   Temperatures temperatures;   // fitted last

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "fedep/message/gaussian.h"
@@ -21,6 +22,15 @@ struct UnvisitedFactorOf {
 };
 using UnvisitedFactor = UnvisitedFactorOf<HostVector<float>>;
 
+// What became of a step that the server's optimizer would have made of a round's answers.
+struct StepPart {
+  double renormalised =
+      1;            // what their sum was multiplied by: weights shared out among those heard
+  double kept = 1;  // of the step, below 1 after a back-off
+
+  double all() const { return kept * renormalised; }
+};
+
 // The same for all clients of a round. References stay valid until the round is settled.
 template <Storage V>
 struct RoundTaskOf {
@@ -33,6 +43,8 @@ struct RoundTaskOf {
   const UnvisitedFactorOf<V>& unvisited;
   double damping;  // δ, for clients and server alike
   Grid grid;
+  // Of the phase's steps so far, where factors follow them (ServerState::step_scales).
+  std::span<const double> step_scales = {};
 };
 using RoundTask = RoundTaskOf<HostVector<float>>;
 

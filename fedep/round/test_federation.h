@@ -21,6 +21,7 @@
 #include "fedep/message/error.h"
 #include "fedep/random/stream.h"
 #include "fedep/round/collector.h"
+#include "fedep/round/factor_clock.h"
 #include "fedep/round/play_round.h"
 #include "fedep/round/test_gaussian_clients.h"
 
@@ -47,8 +48,9 @@ class InPlace final : public Executor {
     }
     return std::move(answers).all();
   }
-  void settle(const RoundTask& round, std::span<const std::size_t> taken, double scale) override {
-    if (round.phase.stateful()) settle_visits(round, population_, taken, scale, sites_);
+  void settle(const RoundTask& round, std::span<const std::size_t> taken,
+              const StepPart& part) override {
+    if (round.phase.stateful()) settle_visits(round, population_, taken, part, sites_);
   }
 
   std::set<std::size_t> liars;
@@ -95,9 +97,9 @@ class WithFaults final : public ExecutorOf<Vector> {
     return inner_.play(round, tasks);
   }
   void settle(const RoundTaskOf<Vector>& round, std::span<const std::size_t> which,
-              double scale) override {
+              const StepPart& part) override {
     taken = {which.begin(), which.end()};
-    inner_.settle(round, which, scale);
+    inner_.settle(round, which, part);
   }
 
   std::set<std::size_t> lost;
@@ -140,8 +142,11 @@ class Federation {
   }
   Message factor(std::size_t client) {
     const ClientInfo& info = population[client];
-    if (const auto site = sites().get(info.key)) return site->factor;
     const ServerState now = state();
+    if (auto site = sites().get(info.key)) {
+      if (phase.follows_rounds()) catch_up(phase.factor_optimizer, now.step_scales, *site);
+      return site->factor;
+    }
     if (now.unvisited.per_example.size() == 0) return flat_like(now.global.eta(), phase.family);
     return power(now.unvisited.per_example, float(info.examples));
   }

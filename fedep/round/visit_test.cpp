@@ -189,7 +189,7 @@ TEST_F(Visits, SettledKeepTheServersShareOfTheirStep) {
       play_visit(task, {.client = 0}, a(), sites_.get(), clients_);
       play_visit(task, {.client = 1}, (*population_)[1], sites_.get(), clients_);
       const Message step = quotient(sites_->proposed(a().key)->factor, before);
-      settle_visits(task, *population_, std::vector<std::size_t>{0}, scale, *sites_);
+      settle_visits(task, *population_, std::vector<std::size_t>{0}, {.kept = scale}, *sites_);
       EXPECT_EQ(sites_->get(a().key)->factor, product(before, power(step, scale)));
       EXPECT_EQ(sites_->get((*population_)[1].key), std::nullopt);  // not taken
     }

@@ -56,8 +56,9 @@ class Threads final : public Executor {
     return std::move(answers).all();
   }
 
-  void settle(const RoundTask& round, std::span<const std::size_t> taken, double scale) override {
-    if (round.phase.stateful()) settle_visits(round, population_, taken, scale, *sites_);
+  void settle(const RoundTask& round, std::span<const std::size_t> taken,
+              const StepPart& part) override {
+    if (round.phase.stateful()) settle_visits(round, population_, taken, part, *sites_);
   }
 
  private:

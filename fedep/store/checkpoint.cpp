@@ -121,6 +121,7 @@ std::string numbers_text(const ServerState& state) {
   if (const ServerAverage& average = state.average; average.rounds > 0) {
     numbers["average"] = {average.rounds, average.lambda_number};
   }
+  if (!state.step_scales.empty()) numbers["step_scales"] = state.step_scales;
   if (const Temperatures& t = state.temperatures; t.round > 0) {
     numbers["temperatures"] = {
         {"round", t.round},
@@ -145,6 +146,7 @@ void read_numbers(const std::string& text, ServerState& state) {
     numbers.at("average").at(0).get_to(state.average.rounds);
     numbers.at("average").at(1).get_to(state.average.lambda_number);
   }
+  if (numbers.contains("step_scales")) numbers.at("step_scales").get_to(state.step_scales);
   if (numbers.contains("temperatures")) {
     const auto& kept = numbers.at("temperatures");
     Temperatures& t = state.temperatures;

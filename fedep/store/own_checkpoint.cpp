@@ -40,6 +40,11 @@ void check_optimizer_of(const fs::path& file, const Checkpoint& checkpoint, cons
     refuse(file, "optimizer's state must be one of {}, but is another",
            phase.server_optimizer.name);
   }
+  const std::size_t scales = checkpoint.state.step_scales.size();
+  if (scales != (phase.follows_rounds() ? std::size_t(steps) : 0)) {
+    refuse(file, "step_scales must be those of {} steps, but there are {}",
+           phase.follows_rounds() ? steps : 0, scales);
+  }
 }
 
 void check_sites_of(const fs::path& file, const Checkpoint& checkpoint, const Phase& phase) {

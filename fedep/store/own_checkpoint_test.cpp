@@ -180,6 +180,15 @@ TEST_F(OwnCheckpoints, WhoseSitesAreTakenAwayOrOfOtherRoundsAreRefused) {
   }
 }
 
+TEST_F(OwnCheckpoints, WithStepsOfAnotherClockAreRefused) {
+  change_metadata(latest_, [](Metadata& metadata) {
+    Json numbers = Json::parse(metadata.at("numbers"));
+    numbers["step_scales"] = {1.0, 0.5};
+    metadata["numbers"] = numbers.dump();
+  });
+  EXPECT_THAT(refusal(), HasSubstr("step_scales must be those of 0 steps, but there are 2"));
+}
+
 TEST_F(OwnCheckpoints, OfAnUnknownVersionAreRefused) {
   change_metadata(latest_, [](Metadata& metadata) { metadata["format_version"] = "3"; });
   EXPECT_THAT(refusal(), HasSubstr("format version must be 2, but is 3"));

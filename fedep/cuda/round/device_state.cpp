@@ -24,6 +24,7 @@ DeviceServerState to_device(const ServerState& state) {
           .global = to_device(state.global),
           .optimizer = to_device(state.optimizer),
           .unvisited = {to_device(state.unvisited.per_example)},
+          .step_scales = state.step_scales,
           .grid = state.grid,
           .average = {.rounds = state.average.rounds,
                       .mean = to_device(state.average.mean),
@@ -36,6 +37,7 @@ DeviceServerState to_device(const ServerState& state) {
 void bring_home(const DeviceServerState& from, ServerState& to) {
   to.round = from.round;
   to.grid = from.grid;
+  to.step_scales = from.step_scales;
   to.global = to_host(from.global);
   to.optimizer = to_host(from.optimizer);
   to.average = to_host(from.average);

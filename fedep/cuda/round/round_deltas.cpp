@@ -147,7 +147,7 @@ void RoundDeltas::move_factors(const Grid& grid, const SiteShape& shape,
   for (const FactorMove& move : moves) {
     const Row& row = rows_[move.client];
     DeviceSite& site = *move.site;
-    ++site.steps;
+    site.steps = step.clocked ? step.server_steps : site.steps + 1;
     gpu::FactorRow factor{
         .delta = row.eta,
         .unit = std::ldexp(1.0, grid.eta_exponent),
@@ -156,6 +156,9 @@ void RoundDeltas::move_factors(const Grid& grid, const SiteShape& shape,
         .x = site.eta(shape, 0),
         .slot0 = shape.slots > 0 ? site.eta(shape, 1) : nullptr,
         .slot1 = shape.slots > 1 ? site.eta(shape, 2) : nullptr,
+        .on_clock = step.clocked.has_value(),
+        .missed = move.missed,
+        .clocked = step.clocked.value_or(ClockedStep{}),
     };
     arrays.push_back(factor);
     if (diagonal()) {
@@ -167,11 +170,16 @@ void RoundDeltas::move_factors(const Grid& grid, const SiteShape& shape,
       arrays.push_back(factor);
       continue;
     }
+    const float sent = number_of(row.lambda_units, grid.lambda_exponent);
+    if (step.clocked) {
+      site.numbers[0] = clocked(move.missed, *step.clocked, site.numbers[0], sent, site.numbers[1]);
+      continue;
+    }
     std::vector<float*> slots;
     for (std::size_t i = 1; i < site.numbers.size(); ++i) slots.push_back(&site.numbers[i]);
     const float before = site.numbers[0];
     float after = before;
-    advance_number(factor.step, after, number_of(row.lambda_units, grid.lambda_exponent), slots);
+    advance_number(factor.step, after, sent, slots);
     site.numbers[0] = step.settle == 1 ? after : before + float(step.settle) * (after - before);
   }
   const DeviceArray<gpu::FactorRow> there(arrays);

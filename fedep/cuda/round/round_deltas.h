@@ -27,12 +27,16 @@ namespace fedep {
 struct FactorMove {
   std::size_t client = 0;  // as added
   DeviceSite* site = nullptr;
+  MissedSteps missed = {};  // on the server's clock
 };
 
 struct FactorStep {
   OptimizerSettings optimizer;
   double scale = 1;   // of the optimizer's step
   double settle = 1;  // how much of its step a factor keeps
+  // On the server's clock this step in place of that, after which it has so many.
+  std::optional<ClockedStep> clocked = {};
+  std::int64_t server_steps = 0;
 };
 
 // q and its mean must stay until the last call.

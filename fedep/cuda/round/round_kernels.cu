@@ -102,6 +102,10 @@ __global__ void remove_kernel(const RemovalRow* rows, std::size_t n) {
       whole[j] = row.whole[i];
       part[j] = row.part[i];
     });
+    if (row.momentum != nullptr) {
+      group.each(
+          [&](int j, std::size_t i) { part[j] = caught_up(row.missed, part[j], row.momentum[i]); });
+    }
     group.each([&](int j, std::size_t i) { row.left[i] = whole[j] - row.share * part[j]; });
   });
 }
@@ -171,11 +175,20 @@ __global__ void average_kernel(float gain, std::size_t n, const float* x, float*
 
 __global__ void move_kernel(const FactorRow* rows, std::size_t n) {
   const FactorRow row = rows[blockIdx.x];
+  const auto sent = [&](float2 terms) {
+    return float(double(units_of(terms, row.delta.scale)) * row.unit);
+  };
   for_each_group_of_row(n, [&](const Group& group) {
+    if (row.on_clock) {
+      group.each([&](int, std::size_t i) {
+        row.x[i] =
+            clocked(row.missed, row.clocked, row.x[i], sent(terms_at(row.delta, i)), row.slot0[i]);
+      });
+      return;
+    }
     step_group(
         row.step, row.settle, group, row.x, row.slot0, row.slot1,
-        [&](std::size_t i) { return terms_at(row.delta, i); },
-        [&](float2 terms) { return float(double(units_of(terms, row.delta.scale)) * row.unit); });
+        [&](std::size_t i) { return terms_at(row.delta, i); }, sent);
   });
 }
 

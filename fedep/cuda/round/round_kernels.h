@@ -10,18 +10,22 @@
 #include <cstddef>
 
 #include "fedep/optim/average_element.h"
+#include "fedep/optim/clocked_step.h"
 #include "fedep/optim/optimizer_step.h"
 
 struct CUstream_st;
 
 namespace fedep::gpu {
 
-// One array of q without one of a factor: left = whole - share × part, all of n elements.
+// One array of q without one of a factor: left = whole - share × part, all of n elements. Of a factor
+// on the server's clock the part is first brought up to date by its momentum.
 struct RemovalRow {
   const float* whole = nullptr;
   const float* part = nullptr;
   float share = 1;
   float* left = nullptr;
+  const float* momentum = nullptr;  // null: the part is as it is
+  MissedSteps missed = {};
 };
 void remove_factors(const RemovalRow* rows, std::size_t count, std::size_t n, CUstream_st* stream);
 
@@ -60,7 +64,8 @@ void average_in(float gain, std::size_t n, const float* x, float* mean, float* v
                 CUstream_st* stream);
 
 // A client's own factor follows what was sent of its delta: g = unit × rounded(delta scale). With
-// `settle` other than 1 it keeps only that much of its step (and its slots all of theirs).
+// `settle` other than 1 it keeps only that much of its step (and its slots all of theirs). On the
+// server's clock it makes `clocked` of it, after what it has missed.
 struct FactorRow {
   DeltaRow delta;
   double unit = 0;
@@ -69,6 +74,9 @@ struct FactorRow {
   float* x = nullptr;
   float* slot0 = nullptr;
   float* slot1 = nullptr;
+  bool on_clock = false;
+  MissedSteps missed = {};
+  ClockedStep clocked = {};
 };
 void move_factors(const FactorRow* rows, std::size_t count, std::size_t n, CUstream_st* stream);
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "fedep/round/test_optimizer_laws.h"
 #include "fedep/round/test_round_faults.h"
 #include "fedep/round/test_round_laws.h"
 #include "fedep/sim/gpu/cuda_rounds.h"
@@ -65,6 +66,7 @@ struct OnGpu {
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Cuda, RoundLaws, OnGpu);
 INSTANTIATE_TYPED_TEST_SUITE_P(Cuda, RoundFaults, OnGpu);
+INSTANTIATE_TYPED_TEST_SUITE_P(Cuda, OptimizerLaws, OnGpu);
 
 }  // namespace
 }  // namespace fedep

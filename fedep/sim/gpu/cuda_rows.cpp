@@ -9,6 +9,7 @@
 #include "fedep/cuda/round/round_kernels.h"
 #include "fedep/cuda/round/sample_moves.h"  // posterior_delta() finds it
 #include "fedep/message/check.h"
+#include "fedep/round/factor_clock.h"
 #include "fedep/round/round_parts.h"
 #include "fedep/round/visit.h"
 
@@ -52,6 +53,7 @@ void CudaRows::begin(const DeviceRound& round, std::span<const AskedClient> aske
   round_ = &round;
   asked_ = asked;
   factors_.clear();
+  missed_.clear();
   proposed_.clear();
   deltas_.emplace(round.global, round.mean);
   if (!round.phase.stateful()) return;
@@ -75,6 +77,9 @@ void CudaRows::find_factors() {
                      *site);
     }
     factors_.push_back(site);
+    missed_.push_back(round_->phase.follows_rounds()
+                          ? missed_steps(optimizer, round_->step_scales, site->steps)
+                          : MissedSteps{});
   }
 }
 
@@ -94,6 +99,7 @@ void CudaRows::fetch_next_rounds_factors() {
 std::vector<DeviceMessage> CudaRows::without_factors() const {
   const DeviceMessage& q = round_->global;
   const bool own = round_->phase.stateful(), diagonal = !q.isotropic();
+  const bool clocked = round_->phase.follows_rounds();
   const DeviceMessage all_factors = own ? DeviceMessage() : quotient(q, round_->prior);
   if (!own && all_factors.family() != q.family()) fail("cavity", "q_0", "of q's family", "not");
   std::vector<gpu::RemovalRow> rows;
@@ -101,20 +107,25 @@ std::vector<DeviceMessage> CudaRows::without_factors() const {
   for (std::size_t r = 0; r < asked_.size(); ++r) {
     if (!own) check_in("average_factor", "share", asked_[r].task.share, 0, 1);
     const float share = own ? 1.0f : float(asked_[r].task.share);
-    const auto remove = [&](const DeviceVector& whole, const float* part) {
+    DeviceSite* const site = own ? factors_[r] : nullptr;
+    const MissedSteps missed = own ? missed_[r] : MissedSteps{};
+    const auto remove = [&](const DeviceVector& whole, const float* part, const float* momentum) {
       DeviceVector left(q.size());
-      rows.push_back({whole.data(), part, share, left.data()});
+      rows.push_back({whole.data(), part, share, left.data(), momentum, missed});
       return left;
     };
-    DeviceVector eta =
-        remove(q.eta(), own ? factors_[r]->eta(shape_, 0) : all_factors.eta().data());
+    DeviceVector eta = remove(q.eta(), own ? site->eta(shape_, 0) : all_factors.eta().data(),
+                              clocked ? site->eta(shape_, 1) : nullptr);
     if (diagonal) {
-      DeviceVector lambda = remove(q.lambda_vector(), own ? factors_[r]->lambda(shape_, 0)
-                                                          : all_factors.lambda_vector().data());
+      DeviceVector lambda = remove(
+          q.lambda_vector(), own ? site->lambda(shape_, 0) : all_factors.lambda_vector().data(),
+          clocked ? site->lambda(shape_, 1) : nullptr);
       cavities.emplace_back(std::move(eta), std::move(lambda));
     } else {
-      const float part = share * (own ? factors_[r]->numbers[0] : all_factors.lambda_scalar());
-      cavities.emplace_back(std::move(eta), q.lambda_scalar() - part);
+      const float factor = clocked ? caught_up(missed, site->numbers[0], site->numbers[1])
+                           : own   ? site->numbers[0]
+                                   : all_factors.lambda_scalar();
+      cavities.emplace_back(std::move(eta), q.lambda_scalar() - share * factor);
     }
   }
   const DeviceArray<gpu::RemovalRow> there(rows);
@@ -159,19 +170,22 @@ std::vector<DeviceRun> CudaRows::infer(std::vector<VisitOf<DeviceVector>> visits
                           std::move(cohort), numbers);
 }
 
-void CudaRows::settle(std::span<const std::size_t> taken, double scale) {
+void CudaRows::settle(std::span<const std::size_t> taken, const StepPart& part) {
   std::vector<FactorMove> moves;
   std::vector<std::uint64_t> keys;
   for (const std::size_t row : proposed_) {
     if (!std::ranges::binary_search(taken, asked_[row].task.client)) continue;
-    moves.push_back({row, factors_[row]});
+    moves.push_back({row, factors_[row], missed_[row]});
     keys.push_back(asked_[row].info->key);
   }
   const Phase& phase = round_->phase;
-  deltas_->move_factors(round_->grid, shape_, moves,
-                        {.optimizer = phase.factor_optimizer,
-                         .scale = optimizer_scale(phase, round_->round, round_->damping),
-                         .settle = scale});
+  const double scale = optimizer_scale(phase, round_->round, round_->damping);
+  FactorStep step{.optimizer = phase.factor_optimizer, .scale = scale, .settle = part.all()};
+  if (phase.follows_rounds()) {
+    step.clocked = clocked_step(phase, scale, part);
+    step.server_steps = std::int64_t(round_->step_scales.size()) + 1;
+  }
+  deltas_->move_factors(round_->grid, shape_, moves, step);
   sites_->end(keys);
 }
 
@@ -184,8 +198,8 @@ AnswersOf<DeviceVector> CudaExecutor::play(const DeviceRound& round,
 }
 
 void CudaExecutor::settle(const DeviceRound& round, std::span<const std::size_t> taken,
-                          double scale) {
-  if (round.phase.stateful()) rows_.settle(taken, scale);
+                          const StepPart& part) {
+  if (round.phase.stateful()) rows_.settle(taken, part);
 }
 
 }  // namespace fedep

@@ -52,9 +52,9 @@ class CudaRows final : public Rows<DeviceVector> {
 
   // The exact sum of all that is sent.
   DeviceMessage total() const { return deltas_->total(round_->grid); }
-  // Factors of `taken` (indices in the population, ascending) follow what was sent by `scale` of
+  // Factors of `taken` (indices in the population, ascending) follow what was sent by this part of
   // their steps; all others stay where they were.
-  void settle(std::span<const std::size_t> taken, double scale);
+  void settle(std::span<const std::size_t> taken, const StepPart& part);
 
  private:
   void find_factors();
@@ -68,6 +68,7 @@ class CudaRows final : public Rows<DeviceVector> {
   std::span<const AskedClient> asked_;
   SiteShape shape_;
   std::vector<DeviceSite*> factors_;  // of a stateful phase
+  std::vector<MissedSteps> missed_;   // of each, on the server's clock
   std::optional<RoundDeltas> deltas_;
   std::vector<std::size_t> proposed_;  // rows
 };
@@ -80,7 +81,8 @@ class CudaExecutor final : public ExecutorOf<DeviceVector> {
 
   AnswersOf<DeviceVector> play(const DeviceRound& round,
                                std::span<const ClientTask> clients) override;
-  void settle(const DeviceRound& round, std::span<const std::size_t> taken, double scale) override;
+  void settle(const DeviceRound& round, std::span<const std::size_t> taken,
+              const StepPart& part) override;
 
  private:
   const Population& population_;
