@@ -90,6 +90,8 @@ def recipe(data, algorithm, method, *, rounds=2, server="", phase="", inference=
     text += server or 'optimizer = { name = "sgd", lr = 0.5, momentum = 0.5 }\n'
     text += "\n[evaluate]\nevery = 1\nsamples = 2\n[checkpoint]\nevery = 1\nkeep = 3\n"
     text += f'[[phase]]\nalgorithm = "{algorithm}"\nrounds = {rounds}\n' + phase
+    if "factors" not in phase:
+        text += 'factors = "carry_mean"\n'  # once the default, also where a first phase has a prior
     if algorithm != "fed_avg":
         text += "[phase.inference]\n" + (f'name = "{method}"\n' if method else "") + "alpha = 0.05\nshrinkage = 1e-3\n" + inference
     return text
@@ -155,9 +157,9 @@ def tensor_hashes(path):
 
 
 def scores_of(path):
-    """The rounds' scores, as the log has them; a time is no score."""
+    """The rounds' scores, as the log has them; a time is no score, nor what was once not measured."""
     lines = [json.loads(line) for line in path.read_text().splitlines()]
-    rounds = [{k: v for k, v in line.items() if k != "seconds"} for line in lines if line.get("kind") == "round"]
+    rounds = [{k: v for k, v in line.items() if k != "seconds" and not k.startswith("factor_gap")} for line in lines if line.get("kind") == "round"]
     return hashlib.sha256(json.dumps(rounds, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "fedep/config/read_recipe.h"
+#include "fedep/config/resolve.h"
 #include "fedep/page/test_runs.h"
 
 namespace fedep {
@@ -26,7 +27,7 @@ TEST(FlatSettings, AreTheNamesThatOverridesTake) {
     overrides.push_back(key + "=" + value);
   }
   EXPECT_GT(overrides.size(), 80u);
-  EXPECT_EQ(parse_recipe(kTestRecipe, "recipe", overrides), original);
+  EXPECT_EQ(parse_recipe(kTestRecipe, "recipe", overrides), filled_in(original));
 }
 
 TEST(RecipeDiffs, HoldOnlyWhatDiffers) {
