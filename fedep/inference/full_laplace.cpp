@@ -15,6 +15,16 @@ namespace {
 
 using Table = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
+Eigen::Map<const Table> features_of(const ClassRows& rows) {
+  return {rows.x.data(), Eigen::Index(rows.size()), Eigen::Index(rows.columns)};
+}
+
+Table logits_of(const ClassRows& rows, const Eigen::VectorXd& theta) {
+  const Eigen::Map<const Table> weights(theta.data(), Eigen::Index(rows.columns),
+                                        Eigen::Index(rows.classes));
+  return features_of(rows) * weights;
+}
+
 // -log of cavity times the likelihood of classes.
 class ClassEnergy final : public Energy {
  public:
@@ -22,18 +32,12 @@ class ClassEnergy final : public Energy {
       : cavity_(cavity), rows_(rows) {}
 
   double value(const Eigen::VectorXd& theta) const override {
-    const Table z = logits(theta);
-    double loss = 0;
-    for (Eigen::Index i = 0; i < z.rows(); ++i) {
-      const double top = z.row(i).maxCoeff();
-      loss += top + std::log((z.row(i).array() - top).exp().sum()) - z(i, label(i));
-    }
-    return 0.5 * theta.dot(pull(theta)) - cavity_.eta.dot(theta) + loss;
+    return 0.5 * theta.dot(pull(theta)) - cavity_.eta.dot(theta) + loss_of(rows_, theta);
   }
   Eigen::VectorXd gradient(const Eigen::VectorXd& theta) const override {
     Table p = probabilities(theta);
     for (Eigen::Index i = 0; i < p.rows(); ++i) p(i, label(i)) -= 1;
-    const Table sums = x().transpose() * p;
+    const Table sums = features_of(rows_).transpose() * p;
     return pull(theta) - cavity_.eta + Eigen::Map<const Eigen::VectorXd>(sums.data(), sums.size());
   }
   // Block (c, c') of rows and columns j classes + c: Σ_i (p_c [c = c'] - p_c p_c') x_i x_iᵀ.
@@ -62,17 +66,9 @@ class ClassEnergy final : public Energy {
   }
 
  private:
-  Eigen::Map<const Table> x() const {
-    return {rows_.x.data(), Eigen::Index(rows_.size()), Eigen::Index(rows_.columns)};
-  }
   Eigen::Index label(Eigen::Index i) const { return rows_.labels[std::size_t(i)]; }
-  Table logits(const Eigen::VectorXd& theta) const {
-    const Eigen::Map<const Table> weights(theta.data(), Eigen::Index(rows_.columns),
-                                          Eigen::Index(rows_.classes));
-    return x() * weights;
-  }
   Table probabilities(const Eigen::VectorXd& theta) const {
-    Table p = logits(theta);
+    Table p = logits_of(rows_, theta);
     for (Eigen::Index i = 0; i < p.rows(); ++i) {
       const Eigen::RowVectorXd e = (p.row(i).array() - p.row(i).maxCoeff()).exp();
       p.row(i) = e / e.sum();
@@ -117,6 +113,17 @@ DenseGaussian<double> flat(std::size_t size) {
 }
 
 }  // namespace
+
+double loss_of(const ClassRows& rows, const Eigen::VectorXd& theta) {
+  const Table z = logits_of(rows, theta);
+  double loss = 0;
+  for (Eigen::Index i = 0; i < z.rows(); ++i) {
+    const double top = z.row(i).maxCoeff();
+    loss += top + std::log((z.row(i).array() - top).exp().sum()) -
+            z(i, Eigen::Index(rows.labels[std::size_t(i)]));
+  }
+  return loss;
+}
 
 GlmTilted laplace_tilted(const DenseGaussian<double>& cavity, const GlmRows& rows) {
   const std::string what = fmt::format("laplace of client {}", rows.client);

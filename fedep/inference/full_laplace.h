@@ -32,6 +32,9 @@ struct ClassRows {
 
 GlmTilted laplace_tilted(const DenseGaussian<double>& cavity, const ClassRows& rows);
 
+// -log likelihood of all rows.
+double loss_of(const ClassRows& rows, const Eigen::VectorXd& theta);
+
 // What rows say by themselves at some weights: the Hessian of -log likelihood there, both triangles. What
 // a client sends in a last round of curvature.
 Eigen::MatrixXd likelihood_hessian(const GlmRows& rows, const Eigen::VectorXd& theta);

@@ -32,6 +32,9 @@ GlmTilted by_quadrature(const DenseGaussian<double>& cavity, const GlmRows& rows
 GlmTilted by_laplace(const DenseGaussian<double>& cavity, const GlmRows& rows, const Address&) {
   return laplace_tilted(cavity, rows);
 }
+GlmTilted by_laplace_of_classes(const DenseGaussian<double>& cavity, const ClassRows& rows) {
+  return laplace_tilted(cavity, rows);
+}
 GlmTilted by_ngvi(const DenseGaussian<double>& cavity, const GlmRows& rows, const Address&) {
   return ngvi_tilted(cavity, rows);
 }
@@ -51,12 +54,14 @@ constexpr std::array kRowMethods{
         .title = "HMC",
         .summary = "mean and covariance of draws from the tilted distribution, on a table's rows",
         .problem = nullptr,
-        .tilted = by_hmc},
+        .tilted = by_hmc,
+        .draws = true},
     RowMethod{.name = "laplace",
               .title = "Laplace",
               .summary = "the tilted distribution's mode and its whole Hessian there",
               .problem = chain_setting,
-              .tilted = by_laplace},
+              .tilted = by_laplace,
+              .tilted_of_classes = by_laplace_of_classes},
     RowMethod{.name = "ngvi",
               .title = "NGVI",
               .summary = "the Gaussian nearest to the tilted distribution, by natural gradients",

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "fedep/config/recipe.h"
+#include "fedep/inference/full_laplace.h"
 #include "fedep/inference/glm_rows.h"
 #include "fedep/inference/glm_tilted.h"
 #include "fedep/random/stream.h"
@@ -25,6 +26,10 @@ struct RowMethod {
   // Randomness, where there is any, comes from `address`.
   GlmTilted (*tilted)(const DenseGaussian<double>& cavity, const GlmRows& rows,
                       const Address& address);
+  // The same of rows whose outcome is one of several classes. Null: it has none.
+  GlmTilted (*tilted_of_classes)(const DenseGaussian<double>& cavity,
+                                 const ClassRows& rows) = nullptr;
+  bool draws = false;  // its answers are random, given the cavity
 };
 
 std::span<const RowMethod> row_methods();

@@ -21,17 +21,23 @@ std::string model_problem(const Recipe& recipe, const Task& task, std::size_t mo
     return fmt::format("model.name is {}, not linear", recipe.model.name);
   }
   if (data->info().sparse) return fmt::format("features of {} are sparse", recipe.data.name);
-  if (!has_rows(data->info().target)) return "the outcome is not yes or no, a number or a count";
   const std::size_t weights = size_of(task.layout());
   if (weights > most) return fmt::format("the model has {} weights, more than {}", weights, most);
   return {};
 }
 
-std::string method_problem(const InferenceSettings& inference) {
+std::string method_problem(const InferenceSettings& inference, TargetKind target) {
   const std::string_view name =
       inference.name.empty() ? kDefaultRowMethod : std::string_view(inference.name);
   const RowMethod* const method = find_row_method(name);
   if (method == nullptr) return fmt::format("{} has no full precision", name);
+  const bool classes = target == TargetKind::label;
+  if (classes && method->tilted_of_classes == nullptr) {
+    return fmt::format("{} has none for classes; name = \"laplace\" has", name);
+  }
+  if (!classes && !has_rows(target)) {
+    return "the outcome is not yes or no, a number, a count or a class";
+  }
   return method->problem == nullptr ? std::string() : method->problem(inference);
 }
 
@@ -40,23 +46,48 @@ std::string problem_of(const Recipe& recipe, const Task& task, std::size_t i, st
   std::string why = model_problem(recipe, task, most);
   if (why.empty()) why = full_family_problem(recipe, i);
   if (why.empty()) {
-    why = method_problem(recipe.phases[i].inference.value_or(InferenceSettings{}));
+    why = method_problem(recipe.phases[i].inference.value_or(InferenceSettings{}),
+                         task.data()->info().target);
   }
   return why;
 }
 
 std::string problem_unasked(const Recipe& recipe, const Task& task, std::size_t i) {
-  std::string why = problem_of(recipe, task, i, kMostWeightsUnasked);
-  if (why.empty() && task.data()->info().table == nullptr) {
+  const Dataset* const data = task.data();
+  std::string why = model_problem(recipe, task, kMostWeightsUnasked);
+  if (why.empty() && !has_rows(data->info().target)) {
+    why = "the outcome is not yes or no, a number or a count";
+  }
+  if (why.empty()) why = problem_of(recipe, task, i, kMostWeightsUnasked);
+  if (why.empty() && data->info().table == nullptr) {
     why = fmt::format("data {} are no table", recipe.data.name);
   }
   return why;
 }
 
-void make_full(PhaseSettings& phase) {
+bool has_rate_of_its_own(const PhaseSettings& phase) {
+  return phase.cooldown || (phase.schedule && phase.schedule->server_rate);
+}
+
+// Answers that are drawn leave their noise in q while steps are long. Steps fall to a tenth in the phase's
+// third quarter, so that its last one averages over ten times as many draws.
+CooldownSettings cooldown_of_draws(int rounds) {
+  return {.after = rounds / 2, .rounds = std::max(1, rounds / 4), .to = 0.1};
+}
+
+// Makes it so, and says by what.
+std::string full_by(PhaseSettings& phase, std::string_view asked) {
   if (!phase.inference) phase.inference.emplace();
-  phase.inference->family = FamilyChoice::full;
-  if (phase.inference->name.empty()) phase.inference->name = kDefaultRowMethod;
+  InferenceSettings& inference = *phase.inference;
+  inference.family = FamilyChoice::full;
+  if (inference.name.empty()) inference.name = kDefaultRowMethod;
+  std::string text = fmt::format("family full{}, by {}", asked, inference.name);
+  if (find_row_method(inference.name)->draws && !has_rate_of_its_own(phase)) {
+    phase.cooldown = cooldown_of_draws(phase.rounds);
+    text += fmt::format(", steps falling to {} from its round {} on", phase.cooldown->to,
+                        phase.cooldown->after);
+  }
+  return text;
 }
 
 // Decides for one phase and says why.
@@ -82,8 +113,7 @@ std::string decide_phase(Recipe& recipe, const Task& task, std::size_t i) {
         }
         return fmt::format("the family that {} has, because {}", given.name, why);
       }
-      make_full(phase);
-      return fmt::format("family full, by {}", phase.inference->name);
+      return full_by(phase, "");
     case FamilyChoice::full:
       break;
   }
@@ -91,8 +121,7 @@ std::string decide_phase(Recipe& recipe, const Task& task, std::size_t i) {
     throw InputError(
         fmt::format("phase.{}.inference.family: full cannot be had, because {}", i, why));
   }
-  make_full(phase);
-  return fmt::format("family full, as asked, by {}", phase.inference->name);
+  return full_by(phase, ", as asked");
 }
 
 }  // namespace
@@ -113,8 +142,12 @@ Recipe with_families_of(const Recipe& there, Recipe given) {
   for (std::size_t i = 0; i < both; ++i) {
     const auto& kept = there.phases[i].inference;
     auto& open = given.phases[i].inference;
-    if (open && open->family != FamilyChoice::automatic) continue;
     if (!kept || kept->family != FamilyChoice::full) continue;
+    const RowMethod* const method = find_row_method(kept->name);
+    if (method != nullptr && method->draws && !has_rate_of_its_own(given.phases[i])) {
+      given.phases[i].cooldown = there.phases[i].cooldown;
+    }
+    if (open && open->family != FamilyChoice::automatic) continue;
     if (!open) open.emplace();
     open->family = FamilyChoice::full;
     if (open->name.empty()) open->name = kept->name;

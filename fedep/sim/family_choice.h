@@ -20,7 +20,8 @@ inline constexpr std::size_t kMostWeightsUnasked = 500;
 inline constexpr std::size_t kMostWeightsOfAMatrix = 2000;
 
 struct FamilyDecision {
-  // Where a phase's family is full, that and its method are written out.
+  // Where a phase's family is full, that and its method are written out, and where the method draws, a
+  // cooldown of the steps, unless the recipe has one or a schedule of the server's rate.
   Recipe recipe;
   // Of every phase that infers a distribution: its family, and why.
   std::vector<std::string> reasons = {};
@@ -30,8 +31,9 @@ struct FamilyDecision {
 // for a phase that needs a method's name.
 FamilyDecision decide_families(const Recipe& recipe, const Task& task);
 
-// Families that `given` leaves open are those of a run whose directory has the recipe `there`. Where that
-// one leaves them open too they are their methods', as all were before there was a choice.
+// Families, and cooldowns of methods that draw, that `given` leaves open are those of a run whose directory
+// has the recipe `there`. Families that that one leaves open too are their methods', as all were before
+// there was a choice.
 Recipe with_families_of(const Recipe& there, Recipe given);
 // For a run that goes on: with_families_of(), and what is decided for phases that it did not have.
 Recipe decided_as_before(const Recipe& there, const Recipe& given, Recipe decided);

@@ -146,6 +146,59 @@ TEST_F(FamilyChoices, WhatIsAskedForIsHadOrRefused) {
             "phase.0.inference.family: full cannot be had, because server.prior is flat");
 }
 
+TEST_F(FamilyChoices, ClassesAreFullByLaplaceWhereThatIsAskedFor) {
+  Recipe recipe = table_recipe();
+  recipe.data.label = LabelKind::classes;
+  recipe.phases[0].inference = named("laplace", FamilyChoice::full);
+  EXPECT_EQ(reason(recipe), "phase.0 (fed_ep): family full, as asked, by laplace");
+  recipe.phases[0].inference->scale = 2;
+  EXPECT_EQ(refusal(recipe),
+            "phase.0.inference.family: full cannot be had, because laplace has scale 2, not 1");
+  for (const char* name : {"", "quadrature", "hmc", "ngvi"}) {
+    recipe.phases[0].inference = named(name, FamilyChoice::full);
+    EXPECT_EQ(refusal(recipe),
+              std::string("phase.0.inference.family: full cannot be had, because ") +
+                  (*name == '\0' ? "quadrature" : name) +
+                  " has none for classes; name = \"laplace\" has");
+  }
+  recipe.phases[0].inference = named("laplace", FamilyChoice::full);
+  recipe.data = {.name = "synthetic", .clients = 3};
+  EXPECT_EQ(reason(recipe), "phase.0 (fed_ep): family full, as asked, by laplace");
+}
+
+TEST_F(FamilyChoices, StepsOnDrawsFallUnlessTheRecipeSaysHow) {
+  Recipe recipe = table_recipe();
+  recipe.phases[0].rounds = 40;
+  recipe.phases[0].inference = named("hmc");
+  const CooldownSettings falling{.after = 20, .rounds = 10, .to = 0.1};
+  const Recipe decision = decided(recipe).recipe;
+  EXPECT_EQ(decision.phases[0].cooldown, falling);
+  EXPECT_EQ(
+      reason(recipe),
+      "phase.0 (fed_ep): family full, as asked, by hmc, steps falling to 0.1 from its round 20 "
+      "on");
+  EXPECT_EQ(decided(decision).recipe, decision);
+  // A run that goes on for longer keeps what it began with, also where its family is asked for.
+  Recipe longer = recipe;
+  longer.phases[0].rounds = 80;
+  for (const FamilyChoice family : {FamilyChoice::automatic, FamilyChoice::full}) {
+    longer.phases[0].inference->family = family;
+    const Recipe again = decided_as_before(decision, longer, decided(longer).recipe);
+    EXPECT_EQ(again.phases[0].cooldown, falling);
+  }
+  // What the recipe says stays.
+  const CooldownSettings own{.after = 3, .rounds = 5, .to = 0.5};
+  recipe.phases[0].cooldown = own;
+  EXPECT_EQ(decided(recipe).recipe.phases[0].cooldown, own);
+  recipe.phases[0].cooldown.reset();
+  recipe.phases[0].schedule.emplace().server_rate.emplace();
+  EXPECT_EQ(decided(recipe).recipe.phases[0].cooldown, std::nullopt);
+  // Methods that do not draw have none.
+  recipe = table_recipe();
+  recipe.phases[0].inference = named("laplace");
+  EXPECT_EQ(decided(recipe).recipe.phases[0].cooldown, std::nullopt);
+}
+
 TEST_F(FamilyChoices, ARunOfBeforeKeepsTheFamilyOfItsMethod) {
   Recipe given = table_recipe();
   given.phases[0].inference = named("laplace");

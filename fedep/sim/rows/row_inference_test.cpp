@@ -1,5 +1,5 @@
 // Runs of the full family on a data set: linear regression with known noise, whose pooled posterior has
-// a closed form.
+// a closed form; counts and classes against Newton's method on all rows together.
 #include "fedep/sim/rows/row_inference.h"
 
 #include <cmath>
@@ -74,6 +74,18 @@ DenseGaussian<double> pooled(const Recipe& recipe) {
   return q;
 }
 
+// A client's training examples' loss at some weights, as the model has it.
+double mean_loss_of(Model& model, const Dataset& data, std::size_t client,
+                    const Eigen::VectorXd& theta) {
+  std::vector<std::uint32_t> all(data.clients()[client].second);
+  std::iota(all.begin(), all.end(), 0u);
+  Batch batch;
+  data.train_batch(client, all, nullptr, batch);
+  const std::vector<float> at(theta.begin(), theta.end());
+  std::vector<float> gradient(at.size());
+  return model.loss_gradient(at, batch, {}, gradient);
+}
+
 void expect_posterior(const Message& q, const DenseGaussian<double>& expected, double off) {
   ASSERT_TRUE(q.full());
   const Eigen::MatrixXd sigma = covariance(expected);
@@ -118,6 +130,37 @@ TEST(RowInference, ThreadsPlayTheSerialPlacesBits) {
     EXPECT_EQ(played(recipe, 3), serial) << method.name;
     EXPECT_FALSE(serial.scores.empty());
   }
+}
+
+// Root of the mean square over weights and seeds, in deviations.
+double distance_of_hmc(bool falling) {
+  constexpr int kSeeds = 4;
+  double squares = 0;
+  for (int seed = 0; seed < kSeeds; ++seed) {
+    Recipe recipe = regression_recipe("hmc");
+    recipe.seed = std::uint64_t(seed);
+    recipe.server.damping.rule = DampingRule::one_over_k;
+    recipe.evaluate.every = 0;
+    recipe.phases[0].rounds = 60;
+    recipe.data.clients = recipe.server.clients_per_round = 3;
+    if (falling) recipe = decide_families(recipe, *make_task(recipe, "")).recipe;
+    const DenseGaussian<double> exact = pooled(recipe);
+    const Message q = played(recipe).state.global;
+    const HostVector<float> center = mean(q);
+    const Eigen::MatrixXd sigma = covariance(exact);
+    for (Eigen::Index i = 0; i < sigma.rows(); ++i) {
+      const double gap = double(center[std::size_t(i)]) - mean(exact)[i];
+      squares += gap * gap / sigma(i, i) / double(sigma.rows()) / kSeeds;
+    }
+  }
+  return std::sqrt(squares);
+}
+
+// A tenth of the step leaves a root tenth of the noise, and a little of what came before.
+TEST(RowInference, StepsThatFallLeaveLessOfTheNoiseOfDraws) {
+  const double falling = distance_of_hmc(true), whole = distance_of_hmc(false);
+  EXPECT_LT(falling, 0.6 * whole);
+  EXPECT_LT(falling, 0.02);
 }
 
 TEST(RowInference, RowsAreTheClientsExamplesWithAColumnOfOnes) {
@@ -199,6 +242,81 @@ TEST_F(Counts, LaplaceConvergesToThePooledModeAndItsHessian) {
                    1e-3);
 }
 
+// One of three diagnoses in three wards that differ in size, likelier with age or by sex.
+class Classes : public testing::Test {
+ protected:
+  Classes() {
+    std::string text = "ward,diagnosis,age,sex,dose\n";
+    for (int i = 0; i < 90; ++i) {
+      const int drawn = (i * 31 + (i * i) % 7) % 10;
+      const int kind = drawn < 3 + i % 4 ? 0 : (drawn < 8 ? 1 : 2);
+      text += std::string(1, "AABABC"[i % 6]) + ",k" + std::to_string(kind) + "," +
+              std::to_string(50 + (i * 13) % 40) + "," + std::to_string(i % 2) + "," +
+              std::to_string((i * 7) % 11) + "\n";
+    }
+    folder_.write("diagnoses.csv", text);
+    recipe_.data = {.name = "tabular", .path = "diagnoses.csv", .test_fraction = 0};
+    recipe_.data.client_column = "ward";
+    recipe_.data.label_column = "diagnosis";
+    recipe_.data.label = LabelKind::classes;
+    recipe_.server.clients_per_round = 3;
+    recipe_.server.prior = PriorSettings{.mean = 0, .precision = 2};
+    recipe_.phases = {{.algorithm = "fed_ep", .rounds = 80, .factors = FactorStart::flat}};
+    recipe_.phases[0].inference =
+        InferenceSettings{.name = "laplace", .family = FamilyChoice::full};
+    recipe_ = resolved(recipe_);
+  }
+
+  TemporaryFolder folder_;
+  Recipe recipe_;
+};
+
+TEST_F(Classes, LaplaceConvergesToThePooledModeAndItsHessian) {
+  const auto task = make_task(recipe_, folder_.path());
+  ClassRows all = class_rows_of(*task->data(), 0);
+  EXPECT_EQ(all.classes, 3u);
+  for (const std::size_t client : {1u, 2u}) {
+    const ClassRows more = class_rows_of(*task->data(), client);
+    all.x.insert(all.x.end(), more.x.begin(), more.x.end());
+    all.labels.insert(all.labels.end(), more.labels.begin(), more.labels.end());
+  }
+  EXPECT_EQ(all.size(), 90u);
+  const auto d = Eigen::Index(all.columns * all.classes);
+  ASSERT_EQ(std::size_t(d), size_of(task->layout()));
+  const DenseGaussian<double> prior{Eigen::VectorXd::Zero(d), 2 * Eigen::MatrixXd::Identity(d, d)};
+  expect_posterior(played(recipe_, 1, folder_.path()).state.global, laplace_tilted(prior, all).q,
+                   1e-3);
+}
+
+TEST_F(Classes, WeightDecayIsAFactorOfTheLikelihoodAndTheLossIsTheModels) {
+  recipe_.client.weight_decay = 0.1;
+  recipe_.phases[0].rounds = 1;
+  recipe_.server.clients_per_round = 1;
+  recipe_.server.damping.rule = DampingRule::none;
+  double loss = 0;
+  const Message q =
+      played(recipe_, 1, folder_.path(),
+             {.watch = [&](const RoundReport& round) { loss = round.numbers.loss_sum; }})
+          .state.global;
+  const auto task = make_task(recipe_, folder_.path());
+  const auto model = make_model(recipe_.model, task->data()->info());
+  bool found = false;
+  for (std::size_t client = 0; client < 3; ++client) {
+    const ClassRows rows = class_rows_of(*task->data(), client);
+    const auto d = Eigen::Index(rows.columns * rows.classes);
+    const double precision = 2 + 0.1 * double(rows.size());
+    const GlmTilted alone = laplace_tilted(
+        {Eigen::VectorXd::Zero(d), precision * Eigen::MatrixXd::Identity(d, d)}, rows);
+    if ((in_double(q).lambda - alone.q.lambda).norm() > 1e-3 * alone.q.lambda.norm()) continue;
+    found = true;
+    EXPECT_LT((in_double(q).eta - alone.q.eta).norm(), 1e-3 * alone.q.eta.norm());
+    EXPECT_NEAR(loss, std::log(3.0), 1e-6);  // at the prior's mean, zero
+    EXPECT_NEAR(loss_of(rows, alone.mean) / double(rows.size()),
+                mean_loss_of(*model, *task->data(), client, alone.mean), 1e-5);
+  }
+  EXPECT_TRUE(found);
+}
+
 TEST_F(Counts, TheLossOfAVisitIsTheModels) {
   double sum = 0;
   std::size_t steps = 0;
@@ -209,15 +327,10 @@ TEST_F(Counts, TheLossOfAVisitIsTheModels) {
          }});
   const auto task = this->task();
   const auto model = make_model(recipe_.model, task->data()->info());
-  const std::vector<float> at_prior(model->size(), 0.5f);
-  std::vector<float> gradient(model->size());
+  const Eigen::VectorXd at_prior = Eigen::VectorXd::Constant(Eigen::Index(model->size()), 0.5);
   double expected = 0;
   for (std::size_t client = 0; client < 3; ++client) {
-    std::vector<std::uint32_t> all(task->data()->clients()[client].second);
-    std::iota(all.begin(), all.end(), 0u);
-    Batch batch;
-    task->data()->train_batch(client, all, nullptr, batch);
-    expected += model->loss_gradient(at_prior, batch, {}, gradient);
+    expected += mean_loss_of(*model, *task->data(), client, at_prior);
   }
   EXPECT_EQ(steps, 3u);
   EXPECT_NEAR(sum, expected, 1e-4);
