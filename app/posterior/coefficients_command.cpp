@@ -47,6 +47,7 @@ std::vector<std::string> names_of(const Recipe& recipe, const DatasetInfo& data)
 std::vector<std::string> notes_of(const SavedPosterior& saved) {
   std::vector<std::string> notes;
   if (const std::string note = unfinished(saved); !note.empty()) notes.push_back(note);
+  if (const std::string note = curvature_note(saved); !note.empty()) notes.push_back(note);
   const std::filesystem::path log = saved.file.parent_path() / "log.jsonl";
   std::error_code ignored;
   if (!std::filesystem::exists(log, ignored)) return notes;
@@ -76,6 +77,9 @@ constexpr const char* kCorrelated =
     "sqrt(1 - r^2) of the width they should have: 0.4 of it at r = 0.9 (docs/hospitals.md).\n";
 constexpr const char* kFull =
     "Intervals know how columns correlate: the posterior has a full covariance matrix.\n";
+constexpr const char* kCurvature =
+    "Intervals know how columns correlate: they are of a last round of curvature, the Hessian of\n"
+    "all clients' rows at the mean ({:.2g} sd from the mode).\n";
 constexpr const char* kNoise =
     "The outcome is taken to have a standard deviation of {} around its prediction (model.noise);\n"
     "where that is wrong by a factor, intervals are too.\n";
@@ -108,14 +112,16 @@ CoefficientTable read_coefficients(const std::filesystem::path& run_or_checkpoin
   const std::vector<std::string> names = names_of(recipe, info);
   const auto model = model_of(saved, info);
 
-  CoefficientTable out{.data = info.name,
-                       .algorithm = saved.algorithm,
-                       .round = state.round,
-                       .likelihood = model->likelihood(),
-                       .scaled = recipe.data.scale != ColumnScaling::none,
-                       .full = state.global.full(),
-                       .withheld = saved.withheld,
-                       .notes = notes_of(saved)};
+  CoefficientTable out{
+      .data = info.name,
+      .algorithm = saved.algorithm,
+      .round = state.round,
+      .likelihood = model->likelihood(),
+      .scaled = recipe.data.scale != ColumnScaling::none,
+      .full = state.global.full(),
+      .curvature = saved.curvature ? std::optional(saved.curvature->distance) : std::nullopt,
+      .withheld = saved.withheld,
+      .notes = notes_of(saved)};
   const TableFeatures* const table = kept != nullptr ? kept.get() : info.table.get();
   const ConstantColumns constant = table != nullptr ? constant_columns(*table) : ConstantColumns{};
   const HostVector<float> means = point_estimate(state);
@@ -159,7 +165,11 @@ std::string coefficients_text(const CoefficientTable& table) {
             "with\nevery column at its mean.\n"
           : "\nColumns are as they came; a missing value is 0. The intercept belongs to a row of "
             "zeros.\n";
-  if (posterior) out += table.full ? kFull : kCorrelated;
+  if (posterior && table.curvature) {
+    out += fmt::format(kCurvature, *table.curvature);
+  } else if (posterior) {
+    out += table.full ? kFull : kCorrelated;
+  }
   if (posterior && table.likelihood.target == TargetKind::real) {
     out += fmt::format(kNoise, table.likelihood.noise);
   }
@@ -196,6 +206,7 @@ std::string coefficients_json(const CoefficientTable& table) {
             {"coefficients", std::move(rows)}};
   if (table.likelihood.target == TargetKind::real) json["noise"] = table.likelihood.noise;
   if (table.full) json["family"] = "full";
+  if (table.curvature) json["curvature"] = {{"distance_to_mode", *table.curvature}};
   if (!table.withheld.empty()) json["withheld"] = table.withheld;
   return json.dump() + "\n";
 }

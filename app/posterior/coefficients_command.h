@@ -36,6 +36,8 @@ struct CoefficientTable {
   std::vector<Coefficient> rows = {};  // columns that vary, in their order, then the intercept
   bool scaled = true;                  // columns were centred and scaled
   bool full = false;                   // deviations are those of a full covariance matrix
+  std::optional<double> curvature =
+      {};                     // which a last round gave: the mean's distance from the mode
   std::string withheld = {};  // why there are no deviations, though the algorithm infers them
   std::vector<std::string> notes = {};
 };

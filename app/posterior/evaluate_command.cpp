@@ -150,6 +150,10 @@ EvaluateReport evaluate_run(const std::filesystem::path& run_or_checkpoint,
     report.notes.push_back(note);
     return report;
   }
+  if (const std::string note = curvature_note(saved); !note.empty()) report.notes.push_back(note);
+  if (marginal && saved.curvature && !draws.average) {
+    report.notes.emplace_back("draws are from the posterior of a last round of curvature");
+  }
   if (!spread && samples > 0) {
     report.notes.push_back(no_draws(saved, "scores"));
   }

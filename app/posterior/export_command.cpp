@@ -32,11 +32,13 @@ void make_folder(const fs::path& folder) {
 }
 
 Metadata metadata_of(const SavedPosterior& saved, const std::string& what) {
-  return {{"format", "fedep." + what},
-          {"algorithm", saved.algorithm},
-          {"model", saved.recipe.model.name},
-          {"data", saved.recipe.data.name},
-          {"round", fmt::format("{}", saved.state.round)}};
+  Metadata about{{"format", "fedep." + what},
+                 {"algorithm", saved.algorithm},
+                 {"model", saved.recipe.model.name},
+                 {"data", saved.recipe.data.name},
+                 {"round", fmt::format("{}", saved.state.round)}};
+  if (saved.curvature) about["curvature"] = "full";
+  return about;
 }
 
 // `temperature`: of predictions made with them; 0: none was fitted.

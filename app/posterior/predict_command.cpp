@@ -253,6 +253,7 @@ PredictedRows predict_file(const fs::path& run_or_checkpoint, const fs::path& fi
   rows.notes = in.notes;
   rows.off_constants = in.off_constants;
   if (const std::string note = unfinished(saved); !note.empty()) rows.notes.push_back(note);
+  if (const std::string note = curvature_note(saved); !note.empty()) rows.notes.push_back(note);
   const int samples = draws_to_average(saved, asked);
   Predictive predictive(*model, saved.state, {how.average, how.temperature});
   // A deviation is read as an interval, and how far rounds scatter around their average is none.
@@ -267,6 +268,9 @@ PredictedRows predict_file(const fs::path& run_or_checkpoint, const fs::path& fi
   }
   if (posterior) {
     rows.samples = samples;
+    if (saved.curvature && !how.average) {
+      rows.notes.emplace_back("draws are from the posterior of a last round of curvature");
+    }
     predictive.marginal(
         {.seed = saved.recipe.seed,
          .round = saved.state.round,

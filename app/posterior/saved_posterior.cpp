@@ -15,7 +15,9 @@
 #include "fedep/data/table/table_features.h"
 #include "fedep/message/error.h"
 #include "fedep/model/registry.h"
+#include "fedep/sim/curvature.h"
 #include "fedep/store/checkpoint.h"
+#include "fedep/store/curvature_file.h"
 #include "fedep/store/durable_file.h"
 #include "fedep/store/safetensors.h"
 
@@ -91,6 +93,27 @@ SavedPosterior read_saved(const fs::path& path) {
   return out;
 }
 
+// Where there is a last round of curvature of this very state, q is its.
+void use_curvature(SavedPosterior& saved) {
+  const fs::path path = curvature_path(saved.file.parent_path());
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) return;
+  const KeptCurvature kept = read_curvature(path);
+  const Curvature& curvature = kept.curvature;
+  if (curvature.round != saved.state.round) return;  // of the end that an earlier start had
+  check_own_curvature(path, kept, saved.file);
+  const DenseGaussian<double> q = posterior_of(curvature, saved.state.prior);
+  saved.curvature.emplace();
+  saved.posterior = is_proper(q);
+  saved.withheld = saved.posterior ? "" : "the curvature at the mean is not positive definite";
+  if (!saved.posterior) return;
+  saved.curvature->distance = distance_to_mode(curvature, saved.state.prior, q);
+  saved.state.global = to_message<float>(q);
+  const Message& global = saved.state.global;
+  saved.withheld = condition_problem(condition_number(global.lambda_packed(), global.size()));
+  saved.posterior = saved.withheld.empty();
+}
+
 std::string shape_text(const TensorShape& tensor) {
   return fmt::format("{} [{}]", tensor.name, fmt::join(tensor.shape, ", "));
 }
@@ -125,7 +148,9 @@ SavedPosterior read_posterior(const fs::path& run_or_checkpoint) {
   for (int tries = 1;; ++tries) {
     const fs::path file = checkpoint_of(run_or_checkpoint);
     try {
-      return read_saved(file);
+      SavedPosterior saved = read_saved(file);
+      use_curvature(saved);
+      return saved;
     } catch (const InputError&) {
       // A run that goes on may have replaced it by its next one meanwhile.
       std::error_code ignored;
@@ -190,6 +215,22 @@ std::string unfinished(const SavedPosterior& saved) {
   if (saved.state.round >= rounds) return "";
   return fmt::format("{}: the run is not over: this is round {} of {}", saved.file.string(),
                      saved.state.round, rounds);
+}
+
+std::string curvature_note(const SavedPosterior& saved) {
+  if (!saved.curvature) {
+    const bool missing =
+        has_curvature(saved.recipe) && saved.state.round >= rounds_of(saved.recipe);
+    if (!missing) return "";
+    return fmt::format("{}: the last round of curvature is missing; fedep run --resume adds it",
+                       saved.file.parent_path().string());
+  }
+  constexpr double kFar = 0.5;
+  if (!(saved.curvature->distance > kFar)) return "";
+  return fmt::format(
+      "the mean is {:.2g} deviations away from where the curvature puts it: more rounds bring it "
+      "there",
+      saved.curvature->distance);
 }
 
 }  // namespace fedep

@@ -27,6 +27,12 @@ struct SavedPosterior {
   ServerState state;
   std::string algorithm;   // of the phase that the checkpoint belongs to
   bool posterior = false;  // q has variances that may be told; else there is a point estimate
+  // q is of a last round of curvature (sim/curvature.h): the mean that rounds came to, with the Hessian of all
+  // clients' rows there. Empty: it is as rounds left it.
+  struct CurvatureUse {
+    double distance = 0;  // of the mean from the mode, in deviations
+  };
+  std::optional<CurvatureUse> curvature = {};
   // Why q's variances are not told, though the algorithm infers them; empty where it does not, or they
   // are.
   std::string withheld = {};
@@ -54,5 +60,9 @@ std::string no_draws(const SavedPosterior& saved, std::string_view what);
 
 // "played 300 of 1500 rounds", or nothing for a run that is over.
 std::string unfinished(const SavedPosterior& saved);
+
+// What a last round of curvature says of the mean, or that it is asked for and not there; nothing where
+// there is nothing to say.
+std::string curvature_note(const SavedPosterior& saved);
 
 }  // namespace fedep

@@ -13,6 +13,7 @@
 #include "app/output.h"
 #include "app/reproduce/table_metrics.h"
 #include "app/run/interrupt.h"
+#include "app/run/last_curvature.h"
 #include "app/run/last_evaluation.h"
 #include "app/run/live_report.h"
 #include "app/run/memory_warning.h"
@@ -29,6 +30,7 @@
 #include "fedep/data/table/table_features.h"
 #include "fedep/message/check.h"
 #include "fedep/optim/optimizer.h"
+#include "fedep/sim/curvature.h"
 #include "fedep/sim/family_choice.h"
 #include "fedep/store/burn_in.h"
 #include "fedep/store/durable_file.h"
@@ -162,6 +164,7 @@ std::vector<Phase> plan_run(const Recipe& recipe, const Task& task) {
       plan_phases(recipe, [&](std::string_view name) { return task.family_of(name); });
   check_optimizer(recipe.client.optimizer);  // also where this task's clients have none to run
   check_clips(recipe, phases, task.population());
+  check_curvature(recipe, task);
   return phases;
 }
 
@@ -219,6 +222,11 @@ RecipeRun run_recipe(const Recipe& given, const RunRecipeOptions& options) {
       .history = {}};
   played.history = keeper.history();
   progress.close();
+  if (played.result.end == RunEnd::done &&
+      !finish_curvature(recipe, *task, run.directory, played.result.state, interrupt_requested)) {
+    played.result.end = RunEnd::interrupted;
+    played.result.goes_on_from = played.result.state.round;
+  }
   finish_run(recipe, *task, *place, run.directory, played);
   if (options.live != nullptr) {
     options.live->follow(played.history.rounds);

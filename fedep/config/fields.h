@@ -178,6 +178,7 @@ void list_fields(Fields& f, PhaseSettings& s) {
   f("cooldown", s.cooldown, CooldownSettings{});
   f("schedule", s.schedule, ScheduleSettings{});
   f("average", s.average, AverageSettings{});
+  f("curvature", s.curvature);
   f("inference", s.inference, InferenceSettings{});
 }
 

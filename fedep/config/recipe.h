@@ -173,6 +173,9 @@ enum class HandOver {
   average,  // of its last rounds' means, which the phase before has kept
 };
 
+// Whether clients send the Hessian of their rows after the last round (sim/curvature.h).
+enum class CurvatureChoice { none, full };
+
 struct PhaseSettings {
   std::string algorithm = {};
   int rounds = 0;
@@ -193,7 +196,8 @@ struct PhaseSettings {
   std::optional<ScheduleSettings> schedule = {};
   std::optional<AverageSettings> average = {};  // of q's means, beside q; none: not kept
   HandOver hand_over = HandOver::mean;
-  std::optional<InferenceSettings> inference = {};  // none: the algorithm needs none
+  CurvatureChoice curvature = CurvatureChoice::none;  // of the last phase
+  std::optional<InferenceSettings> inference = {};    // none: the algorithm needs none
 
   bool operator==(const PhaseSettings&) const = default;
 };

@@ -113,6 +113,9 @@ inline constexpr auto words_of(FamilyChoice) {
                     Word{"isotropic", FamilyChoice::isotropic},
                     Word{"diagonal", FamilyChoice::diagonal}, Word{"full", FamilyChoice::full}};
 }
+inline constexpr auto words_of(CurvatureChoice) {
+  return std::array{Word{"none", CurvatureChoice::none}, Word{"full", CurvatureChoice::full}};
+}
 inline constexpr auto words_of(FactorStart) {
   return std::array{Word{"carry_mean", FactorStart::carry_mean}, Word{"flat", FactorStart::flat}};
 }

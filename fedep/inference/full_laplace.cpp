@@ -157,4 +157,19 @@ Eigen::MatrixXd likelihood_hessian(const ClassRows& rows, const Eigen::VectorXd&
   return hessian;
 }
 
+Eigen::VectorXd likelihood_gradient(const GlmRows& rows, const Eigen::VectorXd& theta) {
+  check_glm_rows(rows);
+  check_same_size("likelihood_gradient", "theta", rows.columns, std::size_t(theta.size()));
+  const DenseGaussian<double> nothing = flat(rows.columns);
+  return GlmEnergy(nothing, rows).gradient(theta);
+}
+
+Eigen::VectorXd likelihood_gradient(const ClassRows& rows, const Eigen::VectorXd& theta) {
+  check_class_rows(rows);
+  check_same_size("likelihood_gradient", "theta", rows.columns * rows.classes,
+                  std::size_t(theta.size()));
+  const DenseGaussian<double> nothing = flat(rows.columns * rows.classes);
+  return ClassEnergy(nothing, rows).gradient(theta);
+}
+
 }  // namespace fedep

@@ -39,5 +39,8 @@ double loss_of(const ClassRows& rows, const Eigen::VectorXd& theta);
 // a client sends in a last round of curvature.
 Eigen::MatrixXd likelihood_hessian(const GlmRows& rows, const Eigen::VectorXd& theta);
 Eigen::MatrixXd likelihood_hessian(const ClassRows& rows, const Eigen::VectorXd& theta);
+// And its gradient.
+Eigen::VectorXd likelihood_gradient(const GlmRows& rows, const Eigen::VectorXd& theta);
+Eigen::VectorXd likelihood_gradient(const ClassRows& rows, const Eigen::VectorXd& theta);
 
 }  // namespace fedep
