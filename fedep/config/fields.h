@@ -199,6 +199,12 @@ void list_fields(Fields& f, CheckpointSettings& s) {
   f("factors", s.factors);
 }
 
+// Whoever moves further has not converged (store/verdict.h), and ends no run.
+template <class Fields>
+void list_fields(Fields& f, StopSettings& s) {
+  f("converged", s.converged, between(0, 0.05));
+}
+
 template <class Fields>
 void list_fields(Fields& f, Recipe& s) {
   f("table", s.table);
@@ -211,6 +217,7 @@ void list_fields(Fields& f, Recipe& s) {
   f("phase", s.phases);
   f("evaluate", s.evaluate);
   f("checkpoint", s.checkpoint);
+  f("stop", s.stop);
 }
 
 // The keys of a section, in order.

@@ -226,6 +226,14 @@ struct CheckpointSettings {
   bool operator==(const CheckpointSettings&) const = default;
 };
 
+// When a run ends before all its rounds are played.
+struct StopSettings {
+  // Once q's means and deviations move by less than this in two windows running (round/convergence.h); 0: never.
+  double converged = 0.0;
+
+  bool operator==(const StopSettings&) const = default;
+};
+
 struct Recipe {
   std::string table = {};  // only in the paper's recipes: where its result belongs
   std::string row = {};
@@ -237,6 +245,7 @@ struct Recipe {
   std::vector<PhaseSettings> phases = {};
   EvaluateSettings evaluate = {};
   CheckpointSettings checkpoint = {};
+  StopSettings stop = {};
 
   bool operator==(const Recipe&) const = default;
 };

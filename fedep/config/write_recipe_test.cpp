@@ -1,5 +1,6 @@
 #include "fedep/config/write_recipe.h"
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <vector>
@@ -30,7 +31,9 @@ struct Scrambler {
     value = rule.only.empty() ? value + 7 : rule.only.back();
   }
   void operator()(std::string_view, std::uint64_t& value, const Rule&) { value += 41; }
-  void operator()(std::string_view, double& value, const Rule& = {}) { value = value / 3 + 0.1; }
+  void operator()(std::string_view, double& value, const Rule& rule = {}) {
+    value = std::min(value / 3 + 0.1, rule.high);
+  }
   void operator()(std::string_view, bool& value) { value = !value; }
   void operator()(std::string_view name, std::string& value, const Rule& rule = {}) {
     if (!rule.known) value = std::string(name) + " \"quoted\" \\ \t\n\x01 naïve";
@@ -146,7 +149,7 @@ TEST(WriteRecipe, KeepsEachDampingAndPrior) {
 TEST(WriteRecipe, HasEveryKeyItEverHad) {
   using Names = std::vector<std::string_view>;
   EXPECT_EQ(names_of<Recipe>(), (Names{"table", "row", "seed", "data", "model", "client", "server",
-                                       "phase", "evaluate", "checkpoint"}));
+                                       "phase", "evaluate", "checkpoint", "stop"}));
   EXPECT_EQ(names_of<DataSettings>(), (Names{"name",
                                              "path",
                                              "partition",

@@ -19,6 +19,15 @@ struct FactorGap {
   double lambda = std::numeric_limits<double>::quiet_NaN();
 };
 
+// What a round says of how far q moves (convergence.h).
+struct WindowNumbers {
+  std::int64_t begins = 0;  // length in rounds of the window that begins with this round; 0: none
+  bool ends = false;        // a window does, in which q moved by
+  double mean_moved = 0;    // the largest |Δ mean| / deviation; infinity where q was improper,
+  double log_sd_moved = 0;  // and the largest |Δ log deviation|
+  bool judged = true;       // the server's rate was the same in all of its rounds
+};
+
 // What a round was like; the run log's counters.
 struct RoundNumbers {
   std::size_t asked = 0;
@@ -38,6 +47,7 @@ struct RoundNumbers {
   double loss_sum = 0;                // over those steps
   std::uint64_t bytes_up = 0;         // payload of deltas, as they would travel
   std::uint64_t bytes_down = 0;       // payload of tasks
+  WindowNumbers window = {};
 
   // Deltas for which a coarser grid would make room.
   std::size_t too_large() const { return outside_grid - diverged; }

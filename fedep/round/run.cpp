@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "fedep/message/check.h"
+#include "fedep/round/convergence.h"
 
 namespace fedep {
 namespace {
@@ -14,7 +15,41 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+// Begins the phase that the next round belongs to, and the window that it belongs to.
+void prepare_round(const RunParts& parts, std::size_t index, ServerState& state) {
+  const Phase& phase = parts.phases[index];
+  if (state.phase != std::int64_t(index)) {
+    parts.place.bring_home(state);
+    state = begin_phase(std::move(state), phase, std::int64_t(index), parts.population);
+    parts.place.sites().clear();
+  }
+  // A window begins where the last one ended, with a phase, or with what a checkpoint left: at home.
+  if (is_measured(phase)) begin_window(state);
+}
+
+WindowNumbers follow_window(const RunParts& parts, const Phase& phase, const RoundNumbers& numbers,
+                            ServerState& state) {
+  if (!is_measured(phase)) return {};
+  const std::int64_t begun = state.convergence.begun;
+  const std::int64_t begins =
+      begun + 1 == state.round ? window_length(phase, parts.population.size(), begun) : 0;
+  WindowNumbers window;
+  count_round(state, numbers);
+  if (window_is_over(state, phase, parts.population.size())) {
+    parts.place.bring_home(state);
+    window = end_window(state, phase);
+  }
+  window.begins = begins;
+  return window;
+}
+
 }  // namespace
+
+bool is_over(const Recipe& recipe, const std::vector<Phase>& phases, const ServerState& state) {
+  if (state.round == phases.back().end_round()) return true;
+  const bool last_phase = state.phase + 1 == std::int64_t(phases.size());
+  return last_phase && recipe.stop.converged > 0 && has_converged(state, recipe.stop.converged);
+}
 
 bool is_due(int every, std::int64_t completed, std::int64_t rounds) {
   return completed == rounds || (every > 0 && completed % every == 0);
@@ -37,28 +72,28 @@ RunResult play_run(const RunParts& parts, HostVector<float> initial, const RunHo
   if (keeper != nullptr) {
     if (std::optional<ServerState> kept = keeper->begin()) state = std::move(*kept);
   }
+  bool over = is_over(parts.recipe, parts.phases, state);
   // A run that was over already still says how it ended.
-  if (state.round == rounds) result.metrics = place.evaluate(state, true);
+  if (over) result.metrics = place.evaluate(state, true);
   const auto start = Clock::now();
-  while (state.round < rounds) {
+  while (!over) {
     const std::size_t index = phase_of(parts.phases, state.round);
     const Phase& phase = parts.phases[index];
-    if (state.phase != std::int64_t(index)) {
-      place.bring_home(state);
-      state = begin_phase(std::move(state), phase, std::int64_t(index), parts.population);
-      place.sites().clear();
-    }
+    prepare_round(parts, index, state);
     const auto round_start = Clock::now();
     RoundReport report{.round = state.round,
                        .rounds = rounds,
                        .phase = phase.algorithm->name,
                        .numbers = {},
                        .seconds = 0,
-                       .metrics = {}};
+                       .metrics = {},
+                       .last = false};
     report.numbers = place.play(state, phase);
+    report.numbers.window = follow_window(parts, phase, report.numbers, state);
+    report.last = over = is_over(parts.recipe, parts.phases, state);
     const bool stop = hooks.stop_requested && hooks.stop_requested();
-    if (is_due(parts.recipe.evaluate.every, state.round, rounds)) {
-      report.metrics = place.evaluate(state, state.round == rounds);
+    if (over || is_due(parts.recipe.evaluate.every, state.round, rounds)) {
+      report.metrics = place.evaluate(state, over);
       if (const Temperatures fitted = place.temperatures(); fitted.round == state.round) {
         state.temperatures = fitted;
       }
@@ -68,13 +103,13 @@ RunResult play_run(const RunParts& parts, HostVector<float> initial, const RunHo
     ++result.played;
     if (keeper != nullptr) {
       keeper->write(report);
-      if (keeper->wants(state.round, phase, stop)) {
+      if (keeper->wants(state.round, phase, stop || over)) {
         place.bring_home(state);
-        keeper->keep(state, phase, stop);
+        keeper->keep(state, phase, stop || over);
       }
     }
     if (hooks.watch) hooks.watch(report);
-    if (stop && state.round < rounds) {
+    if (stop && !over) {
       result.end = RunEnd::interrupted;
       break;
     }
@@ -82,7 +117,7 @@ RunResult play_run(const RunParts& parts, HostVector<float> initial, const RunHo
   place.bring_home(state);
   if (keeper != nullptr) {
     if (result.end == RunEnd::done) {
-      keeper->end(rounds, seconds_since(start));
+      keeper->end(state, seconds_since(start));
     } else {
       result.goes_on_from = keeper->goes_on_from();
     }

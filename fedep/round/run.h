@@ -30,7 +30,8 @@ struct RoundReport {
   std::string_view phase;
   RoundNumbers numbers;
   double seconds = 0;
-  Metrics metrics;  // empty in rounds that do not evaluate
+  Metrics metrics;    // empty in rounds that do not evaluate
+  bool last = false;  // no round follows
 };
 
 struct RunHooks {
@@ -49,8 +50,8 @@ class RunKeeper {
   // Whether the state after so many rounds is to be kept; `stop`: nobody plays on for now.
   virtual bool wants(std::int64_t completed, const Phase& phase, bool stop) const = 0;
   virtual void keep(const ServerState& state, const Phase& phase, bool stop) = 0;
-  // All rounds are played; `seconds` since this start's first.
-  virtual void end(std::int64_t rounds, double seconds) = 0;
+  // No round follows this state's last; `seconds` since this start's first.
+  virtual void end(const ServerState& state, double seconds) = 0;
   // The round that the next start would begin with.
   virtual std::int64_t goes_on_from() const = 0;
 };
@@ -79,6 +80,10 @@ RunResult play_run(const RunParts& parts, HostVector<float> initial, const RunHo
 // Whether something that happens every so many rounds happens after `completed` of `rounds`; it does
 // after the last.
 bool is_due(int every, std::int64_t completed, std::int64_t rounds);
+
+// No round follows: all were played, or q has converged in the last phase and the recipe's
+// stop.converged ends the run there.
+bool is_over(const Recipe& recipe, const std::vector<Phase>& phases, const ServerState& state);
 
 // The phase that round `round` belongs to, by index.
 std::size_t phase_of(const std::vector<Phase>& phases, std::int64_t round);

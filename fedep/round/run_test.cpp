@@ -72,7 +72,7 @@ class MemoryKeeper final : public RunKeeper {
     return stop || completed % 3 == 0;
   }
   void keep(const ServerState& state, const Phase&, bool) override { kept = state; }
-  void end(std::int64_t all, double) override { ended = all; }
+  void end(const ServerState& state, double) override { ended = state.round; }
   std::int64_t goes_on_from() const override { return kept ? kept->round : 0; }
 
   std::optional<ServerState> kept;

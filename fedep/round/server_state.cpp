@@ -73,6 +73,7 @@ ServerState begin_phase(ServerState state, const Phase& phase, std::int64_t inde
   state.grid = {};
   state.average = {};
   state.temperatures = {};
+  state.convergence = {};
   state.unvisited = {};
   state.step_scales.clear();
   state.initial = phase.algorithm->point_estimate ? HostVector<float>() : carried_mean;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "fedep/config/recipe.h"
@@ -25,6 +26,21 @@ struct Temperatures {
   bool operator==(const Temperatures&) const = default;
 };
 
+// The window of rounds over which q's movement is being measured, and what came of those before
+// (convergence.h). Always in main memory.
+struct ConvergenceState {
+  static constexpr double kFar = std::numeric_limits<double>::infinity();
+
+  std::int64_t begun = -1;      // rounds completed when the window began; -1: there is none
+  HostVector<float> mean;       // of q then; empty if it was improper
+  HostVector<float> deviation;  // of each coordinate
+  std::int64_t lost = 0;        // of its rounds: those whose step, or part of it, was lost
+  // How far q moved in the last two windows that were judged, one right after the other.
+  double before = kFar, latest = kFar;
+
+  bool operator==(const ConvergenceState&) const = default;
+};
+
 template <Storage V>
 struct ServerStateOf {
   std::int64_t round = 0;   // rounds completed
@@ -42,6 +58,7 @@ struct ServerStateOf {
   GridState grid;
   ServerAverageOf<V> average;  // of the phase's rounds so far
   Temperatures temperatures;   // fitted last
+  ConvergenceState convergence = {};
 
   bool operator==(const ServerStateOf&) const = default;
 };

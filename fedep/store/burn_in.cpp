@@ -86,6 +86,7 @@ std::optional<Recipe> burn_in_of(const Recipe& recipe, std::int64_t rounds) {
   first.table.clear();
   first.row.clear();
   first.checkpoint = {};
+  first.stop = {};
   first.phases.resize(1);
   PhaseSettings& phase = first.phases[0];
   if (phase.average && phase.average->kind == AverageKind::tail) {

@@ -131,6 +131,13 @@ std::string numbers_text(const ServerState& state) {
         {"average_marginal", t.average_marginal},
     };
   }
+  if (const ConvergenceState& window = state.convergence; window.begun >= 0) {
+    // Infinity is null.
+    numbers["window"] = {{"begun", window.begun},
+                         {"lost", window.lost},
+                         {"before", window.before},
+                         {"latest", window.latest}};
+  }
   return numbers.dump();
 }
 
@@ -155,6 +162,14 @@ void read_numbers(const std::string& text, ServerState& state) {
     kept.at("marginal").get_to(t.marginal);
     kept.at("average").get_to(t.average);
     kept.at("average_marginal").get_to(t.average_marginal);
+  }
+  if (numbers.contains("window")) {
+    const auto& kept = numbers.at("window");
+    ConvergenceState& window = state.convergence;
+    kept.at("begun").get_to(window.begun);
+    kept.at("lost").get_to(window.lost);
+    if (!kept.at("before").is_null()) kept.at("before").get_to(window.before);
+    if (!kept.at("latest").is_null()) kept.at("latest").get_to(window.latest);
   }
 }
 
@@ -237,6 +252,10 @@ void write_checkpoint(const std::filesystem::path& path, const Checkpoint& check
     writer.add("average.variance.", average.variance.span());
     if (average.lambda.size() > 0) writer.add("average.lambda.", average.lambda.span());
   }
+  if (const ConvergenceState& window = state.convergence; window.mean.size() > 0) {
+    writer.add("window.mean.", window.mean.span());
+    writer.add("window.deviation.", window.deviation.span());
+  }
   write_safetensors(path, writer.tensors(),
                     {{"format", std::string(kFormat)},
                      {"format_version", std::string(kVersion)},
@@ -289,6 +308,10 @@ Checkpoint read_checkpoint(const std::filesystem::path& path, const Layout& layo
     state.average.mean = reader.vector("average.mean.");
     state.average.variance = reader.vector("average.variance.");
     if (reader.has("average.lambda.")) state.average.lambda = reader.vector("average.lambda.");
+  }
+  if (reader.has("window.mean.")) {
+    state.convergence.mean = reader.vector("window.mean.");
+    state.convergence.deviation = reader.vector("window.deviation.");
   }
   return checkpoint;
 }

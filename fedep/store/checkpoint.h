@@ -8,7 +8,7 @@
 // lower triangle row by row, lambda), and where there are some optim.<slot>.eta.<name>,
 // optim.<slot>.lambda.<name>, unvisited.eta.<name>, unvisited.lambda…, prior.eta.<name>,
 // prior.lambda…, initial.<name>, average.mean.<name>, average.variance.<name>,
-// average.lambda.<name>. Metadata: format, round, phase, recipe, model (a hash of the layout), sites,
+// average.lambda.<name>, window.mean.<name>, window.deviation.<name>. Metadata: format, round, phase, recipe, model (a hash of the layout), sites,
 // and a checksum per tensor. Since version 2 also log and site_seals, which bind it to the log and the
 // site files that it was written with; store/own_checkpoint.h says what follows from that.
 #pragma once

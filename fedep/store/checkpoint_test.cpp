@@ -36,6 +36,11 @@ Checkpoint everything(Family family) {
   out.state.unvisited.per_example = message(family, 5);
   out.state.step_scales = {1, 1.0 / 3, 0.064};
   out.state.grid = {.largest_eta = 0.1, .largest_lambda = 0.7, .extra_bits = 16};
+  out.state.convergence.begun = 8;
+  out.state.convergence.lost = 1;
+  out.state.convergence.mean = message(family, 6).eta();
+  out.state.convergence.deviation = message(family, 8).eta();
+  out.state.convergence.latest = 0.1;  // and none before: infinity
   out.recipe = "seed = 3\n";
   out.slots = {"first_moment", "second_moment"};
   return out;

@@ -35,6 +35,10 @@ RoundRecord record_of(std::int64_t round, std::string_view phase, const RoundNum
                      .bytes_down = std::int64_t(numbers.bytes_down),
                      .seconds = seconds};
   if (numbers.steps > 0) record.train_loss = if_finite(numbers.loss_sum / double(numbers.steps));
+  record.window = numbers.window.begins;
+  if (const WindowNumbers& window = numbers.window; window.ends) {
+    record.window_end = {window.mean_moved, window.log_sd_moved, window.judged};
+  }
   for (auto& [name, value] : scores) value = if_finite(value);
   record.scores = std::move(scores);
   return record;
@@ -42,6 +46,9 @@ RoundRecord record_of(std::int64_t round, std::string_view phase, const RoundNum
 
 double score_of(const RoundRecord& round, std::string_view name) {
   if (name == "train_loss") return round.train_loss;
+  if (name == "moved") {
+    return round.window_end ? if_finite(round.window_end->moved()) : kNotThere;
+  }
   const auto found = std::ranges::find(round.scores, name, &Metrics::value_type::first);
   return found != round.scores.end() ? found->second : kNotThere;
 }

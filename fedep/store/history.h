@@ -37,6 +37,17 @@ struct RunHeader {
   bool operator==(const RunHeader&) const = default;
 };
 
+// How far q moved over a window of rounds (round/convergence.h); infinity, which is null in the file,
+// where it was improper.
+struct WindowEnd {
+  double mean_moved = std::numeric_limits<double>::infinity();
+  double log_sd_moved = std::numeric_limits<double>::infinity();
+  bool judged = true;
+
+  double moved() const { return mean_moved > log_sd_moved ? mean_moved : log_sd_moved; }
+  bool operator==(const WindowEnd&) const = default;
+};
+
 struct RoundRecord {
   std::int64_t round = -1;  // its index, from 0; -1: not said
   std::string phase = {};
@@ -54,12 +65,15 @@ struct RoundRecord {
   std::int64_t bytes_down = 0;
   double seconds = 0;
   double train_loss = std::numeric_limits<double>::quiet_NaN();  // mean over the clients' steps
-  Metrics scores = {};  // empty in rounds that were not evaluated
+  std::int64_t window = 0;  // length of the one that begins with this round; 0: none does
+  std::optional<WindowEnd> window_end = {};  // of the one that ends with it
+  Metrics scores = {};                       // empty in rounds that were not evaluated
 };
 
 struct RunEndRecord {
-  std::int64_t rounds = -1;  // -1: not said
-  double seconds = 0;        // of the last start
+  std::int64_t rounds = -1;   // -1: not said
+  double seconds = 0;         // of the last start
+  std::int64_t improper = 0;  // coordinates (full family: directions) without a positive precision
 
   bool operator==(const RunEndRecord&) const = default;
 };
@@ -74,7 +88,7 @@ struct History {
 RoundRecord record_of(std::int64_t round, std::string_view phase, const RoundNumbers& numbers,
                       double seconds, Metrics scores);
 
-// A score by its name, or "train_loss"; NaN if the round has none.
+// A score by its name, "train_loss", or "moved", the larger of a window's two; NaN if the round has none.
 double score_of(const RoundRecord& round, std::string_view name);
 
 // Whether these are rounds 0, 1, …, `rounds` - 1 and nothing else, between a header and the end.

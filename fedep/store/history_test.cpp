@@ -32,7 +32,7 @@ const RunHeader kHeader{.recipe = "seed = 9\n[data]\nname = \"Krankenhäuser \\\
                         .device = "cpu: a CPU, 2 threads",
                         .remark = "products are rounded",
                         .shared_rounds = 401};
-const RunEndRecord kEnd{.rounds = 2, .seconds = 0.1 + 0.2};
+const RunEndRecord kEnd{.rounds = 2, .seconds = 0.1 + 0.2, .improper = 3};
 
 RoundRecord full_record(std::int64_t round) {
   return record_of(round, "fed_ep",
@@ -49,7 +49,12 @@ RoundRecord full_record(std::int64_t round) {
                     .steps = 8,
                     .loss_sum = 4,
                     .bytes_up = 1000,
-                    .bytes_down = 2000},
+                    .bytes_down = 2000,
+                    .window = {.begins = 2,
+                               .ends = true,
+                               .mean_moved = 0.25,
+                               .log_sd_moved = INFINITY,
+                               .judged = false}},
                    1.5, {{"accuracy", 1.0 / 3}, {"ece", NAN}});
 }
 
@@ -78,13 +83,28 @@ TEST_F(Histories, ReadingIsTheInverseOfWriting) {
   EXPECT_EQ(line_of(*so_far(first_ + rounds_ + last_).history.header), line_of(kHeader));
 }
 
+TEST_F(Histories, TellHowFarQMovedOnlyWhereAWindowEnds) {
+  const History history = read(first_ + rounds_ + last_);
+  EXPECT_EQ(history.rounds[0].window, 2);
+  EXPECT_EQ(history.rounds[0].window_end, (WindowEnd{0.25, INFINITY, false}));
+  EXPECT_THAT(line_of(history.rounds[0]), HasSubstr("\"log_sd_moved\":null"));
+  EXPECT_THAT(score_of(history.rounds[0], "moved"), IsNan());
+  RoundRecord round{.window_end = WindowEnd{0.25, 0.5}};
+  EXPECT_EQ(score_of(round, "moved"), 0.5);
+  EXPECT_THAT(score_of(history.rounds[1], "moved"), IsNan());
+  EXPECT_EQ(history.rounds[1].window, 0);
+  EXPECT_FALSE(history.rounds[1].window_end);
+  EXPECT_THAT(line_of(history.rounds[1]), testing::Not(HasSubstr("moved")));
+}
+
 // What docs/files.md promises, field by field.
 TEST(RoundLine, HasTheRoundsNumbers) {
   EXPECT_EQ(line_of(full_record(401)),
             R"({"kind":"round","round":401,"phase":"fed_ep","clients":20,"dropped":2,)"
             R"("outside_grid":3,"diverged":1,"skipped":5,"clipped":4,"guarded":4,)"
             R"("step_scale":0.8,"client_steps":8,"bytes_up":1000,"bytes_down":2000,"seconds":1.5,)"
-            R"("train_loss":0.5,"accuracy":0.3333333333333333,"ece":null})");
+            R"("train_loss":0.5,"window":2,"mean_moved":0.25,"log_sd_moved":null,"judged":false,)"
+            R"("accuracy":0.3333333333333333,"ece":null})");
 }
 
 TEST(RoundLine, WritesNullForWhatDoesNotExist) {

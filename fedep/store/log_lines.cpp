@@ -36,7 +36,9 @@ void read(const Json& line, const char* name, Number& value) {
 
 // What a round without scores says; everything else on a round's line is a score.
 bool is_own_field(const std::string& name) {
-  static const Json own = Json::parse(line_of(RoundRecord{.condition = 1}));
+  static const RoundRecord every{
+      .condition = 1, .window = 1, .window_end = WindowEnd{.judged = false}};
+  static const Json own = Json::parse(line_of(every));
   return own.contains(name);
 }
 
@@ -52,6 +54,17 @@ RunHeader header_in(const Json& line) {
   read(line, "remark", header.remark);
   read(line, "shared_rounds", header.shared_rounds);
   return header;
+}
+
+// Null is infinity: q was improper.
+std::optional<WindowEnd> window_end_in(const Json& line) {
+  if (find_field(line, "mean_moved") == nullptr) return std::nullopt;
+  WindowEnd end;
+  read(line, "mean_moved", end.mean_moved);
+  read(line, "log_sd_moved", end.log_sd_moved);
+  const Json* judged = find_field(line, "judged");
+  end.judged = judged == nullptr || !judged->is_boolean() || judged->get<bool>();
+  return end;
 }
 
 RoundRecord round_in(const Json& line) {
@@ -72,6 +85,8 @@ RoundRecord round_in(const Json& line) {
   read(line, "bytes_down", round.bytes_down);
   read(line, "seconds", round.seconds);
   read(line, "train_loss", round.train_loss);
+  read(line, "window", round.window);
+  round.window_end = window_end_in(line);
   for (const auto& [name, value] : line.items()) {
     if (is_own_field(name) || !(value.is_number() || value.is_null())) continue;
     round.scores.emplace_back(name, value.is_number() ? value.get<double>() : std::nan(""));
@@ -83,6 +98,7 @@ RunEndRecord end_in(const Json& line) {
   RunEndRecord end;
   read(line, "rounds", end.rounds);
   read(line, "seconds", end.seconds);
+  read(line, "improper", end.improper);
   return end;
 }
 
@@ -137,12 +153,20 @@ std::string line_of(const RoundRecord& round) {
             {"seconds", round.seconds},
             {"train_loss", number(round.train_loss)}};
   if (round.condition != 0) line["condition"] = number(round.condition);
+  if (round.window > 0) line["window"] = round.window;
+  if (const auto& end = round.window_end) {
+    line["mean_moved"] = number(end->mean_moved);
+    line["log_sd_moved"] = number(end->log_sd_moved);
+    if (!end->judged) line["judged"] = false;
+  }
   for (const auto& [name, value] : round.scores) line[name] = number(value);
   return line.dump();
 }
 
 std::string line_of(const RunEndRecord& end) {
-  return Json{{"kind", "end"}, {"rounds", end.rounds}, {"seconds", end.seconds}}.dump();
+  Json line{{"kind", "end"}, {"rounds", end.rounds}, {"seconds", end.seconds}};
+  if (end.improper > 0) line["improper"] = end.improper;
+  return line.dump();
 }
 
 LogLines read_log_lines(const std::filesystem::path& log) {

@@ -29,6 +29,10 @@ void check_rounds(const fs::path& file, const ServerState& state, std::int64_t r
            state.round);
   }
   const auto phase = std::int64_t(phase_of(phases, round - 1));
+  if (const std::int64_t begun = state.convergence.begun;
+      begun > round || (begun >= 0 && begun < phases[std::size_t(phase)].first_round)) {
+    refuse(file, "window must have begun in its phase, but did after round {}", begun);
+  }
   if (state.phase != phase) {
     refuse(file, "phase after round {} must be {}, but is {}", round, phase, state.phase);
   }

@@ -10,6 +10,7 @@
 #include "fedep/store/durable_file.h"
 #include "fedep/store/history.h"
 #include "fedep/store/same_recipe.h"
+#include "fedep/store/verdict.h"
 
 namespace fedep {
 namespace {
@@ -21,11 +22,6 @@ std::int64_t rounds_of(const Recipe& recipe) {
   std::int64_t rounds = 0;
   for (const PhaseSettings& phase : recipe.phases) rounds += phase.rounds;
   return rounds;
-}
-
-// Whether the log says that all of these rounds were played.
-bool is_over(const History& history, std::int64_t rounds) {
-  return history.end && history.end->rounds == rounds;
 }
 
 // As far as it can be read: what a power cut left behind a checkpoint's rounds does not matter.
@@ -96,11 +92,11 @@ RunDirectory RunDirectory::reopen(const std::filesystem::path& path, const Recip
         fmt::format("{}: run to resume must have at most {} rounds, the recipe's, but has {}",
                     path.string(), rounds_of(recipe), played.back()));
   }
-  if (played.empty() && is_over(history, rounds_of(recipe))) {
+  if (played.empty() && is_finished(recipe, history)) {
     throw InputError(
         fmt::format("{}: run to resume is over and must still have {}, but has no checkpoint; play "
                     "it again with another --out",
-                    path.string(), run.checkpoint(rounds_of(recipe)).filename().string()));
+                    path.string(), run.checkpoint(history.end->rounds).filename().string()));
   }
   write_recipe(path, recipe);
   return run;

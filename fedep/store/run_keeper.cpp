@@ -11,6 +11,7 @@
 #include "fedep/message/error.h"
 #include "fedep/optim/optimizer.h"
 #include "fedep/store/burn_in.h"
+#include "fedep/store/verdict.h"
 
 namespace fedep {
 DiskKeeper::DiskKeeper(const KeptRun& run, RunHeader header, bool resume)
@@ -50,8 +51,10 @@ void DiskKeeper::go_on_from(const OwnCheckpoint& own) {
         file.string()));
   }
   // The log of a run that is over says when it ended, by its own time too: it is not touched.
-  if (latest.state.round == rounds()) history_ = read_history_so_far(log).history;
-  if (!is_whole(history_, rounds())) {
+  if (is_over(run_.recipe, run_.phases, latest.state)) {
+    history_ = read_history_so_far(log).history;
+  }
+  if (!is_whole(history_, latest.state.round)) {
     history_ = part.history;
     log_.emplace(log, cut_log(log, part));
   }
@@ -73,9 +76,12 @@ void DiskKeeper::keep(const ServerState& state, const Phase& phase, bool stop) {
   if (is_checkpoint_due(state.round, phase, stop)) write_checkpoint_of(state, phase);
 }
 
-void DiskKeeper::end(std::int64_t rounds, double seconds) {
+void DiskKeeper::end(const ServerState& state, double seconds) {
   if (!log_) return;
-  history_.end = {.rounds = rounds, .seconds = seconds};
+  const bool infers = !run_.phases[std::size_t(state.phase)].algorithm->point_estimate;
+  history_.end = {.rounds = state.round,
+                  .seconds = seconds,
+                  .improper = infers ? improper_coordinates(state.global) : 0};
   log_->write(*history_.end);
   log_->sync();
 }
@@ -94,8 +100,9 @@ bool DiskKeeper::is_checkpoint_due(std::int64_t completed, const Phase& phase, b
 }
 
 // Without clients' factors, a stateful phase is gone on with from its beginning only.
-bool DiskKeeper::can_go_on_from(std::int64_t round, bool has_factors) const {
-  if (has_factors || round == rounds()) return true;
+bool DiskKeeper::can_go_on_from(const ServerState& state, bool has_factors) const {
+  if (has_factors || is_over(run_.recipe, run_.phases, state)) return true;
+  const std::int64_t round = state.round;
   const Phase& phase = run_.phases[phase_of(run_.phases, round)];
   return !phase.stateful() || round == phase.first_round;
 }
@@ -114,7 +121,7 @@ std::optional<OwnCheckpoint> DiskKeeper::read_latest() {
   std::optional<OwnCheckpoint> latest;
   for (const std::int64_t round : run_.directory.checkpoints()) {
     OwnCheckpoint own = read_one(round);
-    if (!can_go_on_from(round, own.has_factors)) continue;
+    if (!can_go_on_from(own.checkpoint.state, own.has_factors)) continue;
     kept_.insert_or_assign(round, Kept{own.checkpoint.sites, true});
     latest = std::move(own);
   }
@@ -139,7 +146,7 @@ void DiskKeeper::write_checkpoint_of(const ServerState& state, const Phase& phas
                    {state, sites, recipe_, slot_names(phase), log_->mark(),
                     seals_of(run_.directory.sites(), sites)},
                    run_.layout);
-  kept_.insert_or_assign(state.round, Kept{sites, can_go_on_from(state.round, factors)});
+  kept_.insert_or_assign(state.round, Kept{sites, can_go_on_from(state, factors)});
   prune();
 }
 

@@ -58,14 +58,14 @@ class DiskKeeper final : public RunKeeper {
   void write(const RoundReport& round) override;
   bool wants(std::int64_t completed, const Phase& phase, bool stop) const override;
   void keep(const ServerState& state, const Phase& phase, bool stop) override;
-  void end(std::int64_t rounds, double seconds) override;
+  void end(const ServerState& state, double seconds) override;
   std::int64_t goes_on_from() const override;
 
  private:
   std::int64_t rounds() const { return run_.phases.back().end_round(); }
   bool is_shared_after(std::int64_t completed) const;
   bool is_checkpoint_due(std::int64_t completed, const Phase& phase, bool stop) const;
-  bool can_go_on_from(std::int64_t round, bool has_factors) const;
+  bool can_go_on_from(const ServerState& state, bool has_factors) const;
   std::int64_t anchor() const;
 
   std::optional<OwnCheckpoint> read_latest();

@@ -25,6 +25,7 @@ bool one_continues_the_other(Recipe a, Recipe b) {
   b.phases.resize(a.phases.size());
   a.evaluate = b.evaluate;
   a.checkpoint = b.checkpoint;
+  a.stop = b.stop;
   // No round depends on it.
   for (std::size_t i = 0; i < a.phases.size(); ++i) a.phases[i].curvature = b.phases[i].curvature;
   return a == b;
@@ -49,6 +50,7 @@ std::vector<std::string> lines_of(const Recipe& recipe) {
 std::string first_difference(const Recipe& there, Recipe now) {
   now.evaluate = there.evaluate;
   now.checkpoint = there.checkpoint;
+  now.stop = there.stop;
   const std::vector<std::string> a = lines_of(there);
   const auto difference = [&](const Recipe& other) -> std::optional<std::string> {
     const std::vector<std::string> b = lines_of(other);

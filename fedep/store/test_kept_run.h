@@ -98,7 +98,7 @@ every = 1
       const bool stop = round + 1 == until;
       if (keeper.wants(round + 1, phase, stop)) keeper.keep(state_after(round + 1), phase, stop);
     }
-    if (until == rounds) keeper.end(rounds, 1);
+    if (until == rounds) keeper.end(state_after(rounds), 1);
     return first;
   }
 
