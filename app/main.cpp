@@ -1,6 +1,6 @@
 // The command line. Results go to stdout, everything else to stderr.
-// Exit codes: 0 done, 1 failed while running, 2 bad usage or input, 130 interrupted and resumable,
-// 141 when what reads the results has gone.
+// Exit codes: 0 done, 1 failed while running, 2 bad usage or input, 3 finished, but the run is not to
+// be trusted, 130 interrupted and resumable, 141 when what reads the results has gone.
 #include <exception>
 #include <string>
 #include <string_view>

@@ -53,7 +53,7 @@ class RunDirectories(CliTest):
             [[phase]]
             algorithm = "fed_avg"
             rounds = 3""")
-        done = self.assert_succeeds(self.run_recipe(out=self.folder / "diverging"))
+        done = self.assert_finishes(self.run_recipe(out=self.folder / "diverging"))
         self.assertRegex(done.stderr, "round 1: answers of 1 of 1 clients refused: .*docs/stability.md")
         self.assertRegex(done.stderr, r"round 3/3 .*  1 of 1 refused  ")
         self.assertIn("refused in 3 of 3 rounds\n", done.stderr)
@@ -80,10 +80,10 @@ class RunDirectories(CliTest):
             told = self.assertRegex if diverges else self.assertNotRegex
             told(self.assert_succeeds(self.program.run("check", self.recipe)).stderr, r"phase\.1 .*will diverge")
             out = self.folder / f"run-{alpha}"
-            done = self.assert_succeeds(self.run_recipe(out=out))
+            done = self.assert_finishes(self.run_recipe(out=out))
             told(done.stderr, r"phase\.1 \(fed_sep\): steps of 6 clients will diverge, .*docs/stability.md")
             told(done.stderr, r"refused in 2 of 3 rounds\n")
-            done = self.assert_succeeds(self.run_recipe("--resume", "--set", "phase.1.rounds=3", out=out))
+            done = self.assert_finishes(self.run_recipe("--resume", "--set", "phase.1.rounds=3", out=out))
             told(done.stderr, r"refused in 3 of 4 rounds\n")
 
     def test_clients_that_diverge_slowly_are_told_by_their_loss(self):
@@ -104,7 +104,7 @@ class RunDirectories(CliTest):
             inference = { name = "ngvi", alpha = 0.02, scale = 100, epochs = 1 }""")
         for scale, diverges in ((1, False), (1000, True)):
             out = self.folder / f"run-{scale}"
-            done = self.assert_succeeds(self.run_recipe("--set", f"phase.1.inference.scale={scale}", out=out))
+            done = self.assert_finishes(self.run_recipe("--set", f"phase.1.inference.scale={scale}", out=out))
             told = self.assertRegex if diverges else self.assertNotRegex
             told(done.stderr, r"round \d+: clients' training loss is \S+, and was \S+ in round 1: ")
 
@@ -160,7 +160,7 @@ class RunDirectories(CliTest):
         finally:
             first.kill()
             first.communicate()
-        self.assert_succeeds(self.run_recipe("--resume", "--set", "phase.1.rounds=3000"))
+        self.assert_finishes(self.run_recipe("--resume", "--set", "phase.1.rounds=3000"))
 
     def test_other_data_do_not_resume_a_run(self):
         data = self.write_table()

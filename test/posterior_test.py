@@ -86,10 +86,10 @@ class PosteriorTest(FolderTest):
         (self.folder / "wards.csv").write_text("\n".join(lines) + "\n")
         (self.folder / "recipe.toml").write_text(recipe)
         where = ("--data", self.folder, "--out", self.place)
-        self.assert_succeeds(PROGRAM.run("run", self.folder / "recipe.toml", *where, *options))
+        self.assert_finishes(PROGRAM.run("run", self.folder / "recipe.toml", *where, *options))
 
     def do(self, command, *arguments, run=None):
-        return self.assert_succeeds(PROGRAM.run(command, run or self.place, *arguments))
+        return self.assert_finishes(PROGRAM.run(command, run or self.place, *arguments))
 
     def refused(self, command, *arguments, run=None):
         done = PROGRAM.run(command, run or self.place, *arguments)

@@ -12,6 +12,7 @@
 #include "app/posterior/stateless_note.h"
 #include "app/reproduce/table_metrics.h"
 #include "app/run/run_recipe.h"
+#include "app/trust.h"
 #include "fedep/data/registry.h"
 #include "fedep/data/table/table_features.h"
 #include "fedep/message/error.h"
@@ -46,7 +47,10 @@ std::vector<std::string> names_of(const Recipe& recipe, const DatasetInfo& data)
 
 std::vector<std::string> notes_of(const SavedPosterior& saved) {
   std::vector<std::string> notes;
-  if (const std::string note = unfinished(saved); !note.empty()) notes.push_back(note);
+  const std::string unplayed = unfinished(saved);
+  if (!unplayed.empty()) notes.push_back(unplayed);
+  const std::string trust = unplayed.empty() ? trust_text(saved.verdict) : distrust(saved);
+  if (!trust.empty()) notes.push_back(trust);
   if (const std::string note = curvature_note(saved); !note.empty()) notes.push_back(note);
   const std::filesystem::path log = saved.file.parent_path() / "log.jsonl";
   std::error_code ignored;
@@ -84,9 +88,11 @@ constexpr const char* kNoise =
     "The outcome is taken to have a standard deviation of {} around its prediction (model.noise);\n"
     "where that is wrong by a factor, intervals are too.\n";
 
-void print_coefficients(const std::string& path, const std::string& data, bool json) {
+// Gives the exit code.
+int print_coefficients(const std::string& path, const std::string& data, bool json) {
   const CoefficientTable table = read_coefficients(path, data_folder(data));
   print_text("{}", json ? coefficients_json(table) : coefficients_text(table));
+  return exit_code_of(table.verdict);
 }
 
 // What a coefficient changes.
@@ -121,16 +127,20 @@ CoefficientTable read_coefficients(const std::filesystem::path& run_or_checkpoin
       .full = state.global.full(),
       .curvature = saved.curvature ? std::optional(saved.curvature->distance) : std::nullopt,
       .withheld = saved.withheld,
-      .notes = notes_of(saved)};
+      .notes = notes_of(saved),
+      .verdict = saved.verdict};
+  const bool trusted = saved.verdict.trust != Trust::none;
+  const bool with_deviations = saved.posterior && trusted;
+  if (saved.posterior && !trusted) out.withheld = "the run is not to be trusted";
   const TableFeatures* const table = kept != nullptr ? kept.get() : info.table.get();
   const ConstantColumns constant = table != nullptr ? constant_columns(*table) : ConstantColumns{};
   const HostVector<float> means = point_estimate(state);
   const std::vector<double> deviations =
-      saved.posterior ? deviations_of(state.global) : std::vector<double>();
+      with_deviations ? deviations_of(state.global) : std::vector<double>();
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (std::ranges::binary_search(constant.features, i)) continue;
     Coefficient& row = out.rows.emplace_back(names[i], double(means[i]));
-    if (saved.posterior) row.deviation = deviations[i];
+    if (with_deviations) row.deviation = deviations[i];
   }
   if (!constant.names.empty()) {
     out.notes.push_back(fmt::format("columns that do not vary in training have no coefficient: {}",
@@ -203,6 +213,7 @@ std::string coefficients_json(const CoefficientTable& table) {
             {"unit", fmt::format("{} per {}", unit_of(table.likelihood.target),
                                  table.scaled ? "standard deviation" : "unit")},
             {"notes", table.notes},
+            {"run", trust_json(table.verdict)},
             {"coefficients", std::move(rows)}};
   if (table.likelihood.target == TargetKind::real) json["noise"] = table.likelihood.noise;
   if (table.full) json["family"] = "full";
@@ -211,7 +222,7 @@ std::string coefficients_json(const CoefficientTable& table) {
   return json.dump() + "\n";
 }
 
-void add_coefficients_command(Command& app, int&) {
+void add_coefficients_command(Command& app, int& exit_code) {
   struct Options {
     std::string path, data;
     bool json = false;
@@ -222,7 +233,9 @@ void add_coefficients_command(Command& app, int&) {
   command->add_option("run", options->path, "run directory or checkpoint")->required();
   command->add_option("--data", options->data, "folder with data sets; default $FEDEP_DATA");
   command->add_flag("--json", options->json, "one line of JSON in place of the table");
-  command->callback([options] { print_coefficients(options->path, options->data, options->json); });
+  command->callback([options, &exit_code] {
+    exit_code = print_coefficients(options->path, options->data, options->json);
+  });
 }
 
 }  // namespace fedep

@@ -15,6 +15,7 @@
 #include "app/command.h"
 #include "fedep/message/gaussian.h"
 #include "fedep/model/likelihood.h"
+#include "fedep/store/verdict.h"
 
 namespace fedep {
 
@@ -40,6 +41,7 @@ struct CoefficientTable {
       {};                     // which a last round gave: the mean's distance from the mode
   std::string withheld = {};  // why there are no deviations, though the algorithm infers them
   std::vector<std::string> notes = {};
+  Verdict verdict = {};  // on the run; where it is not to be trusted there are no deviations
 };
 
 // Of a run's latest checkpoint, or of this one. Columns' names are those that the run wrote down.

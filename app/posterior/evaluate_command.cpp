@@ -17,6 +17,7 @@
 #include "app/reproduce/table_metrics.h"
 #include "app/run/run_recipe.h"
 #include "app/run/run_warnings.h"
+#include "app/trust.h"
 #include "app/whole_number.h"
 #include "fedep/message/error.h"
 #include "fedep/sim/learning_task.h"
@@ -146,6 +147,8 @@ EvaluateReport evaluate_run(const std::filesystem::path& run_or_checkpoint,
                                          {.average = draws.average, .tempered = true}),
                       report.scores);
   }
+  report.verdict = saved.verdict;
+  if (const std::string note = distrust(saved); !note.empty()) report.notes.push_back(note);
   if (const std::string note = unfinished(saved); !note.empty()) {
     report.notes.push_back(note);
     return report;
@@ -205,7 +208,8 @@ Json evaluation_json(const EvaluateReport& report) {
             {"layers", report.last_layer ? "last" : "all"},
             {"average", report.average},
             {"examples", report.scores.examples},
-            {"metrics", json_of(report.scores.metrics)}};
+            {"metrics", json_of(report.scores.metrics)},
+            {"run", trust_json(report.verdict)}};
   json.update(evaluation_json(report.round, {report.scores.point, report.scores.marginal}));
   json["per_client"] = std::move(clients);
   return json;

@@ -6,7 +6,7 @@
 //   write_evaluation(run / "evaluation.json", evaluation_json(report));
 //
 // evaluation.json: {"data", "algorithm", "round", "samples", "layers", "examples",
-//   "metrics": {"accuracy": …, "nll_calibrated": …, "accuracy_marginal": …},
+//   "metrics": {"accuracy": …, "nll_calibrated": …, "accuracy_marginal": …}, "run": {"trust", "why", "helps"},
 //   "reliability": {"point": [{"confidence", "accuracy", "weight"} × 15], "marginal": […]},
 //   "per_client": [{"client", "examples", "metrics": {…}}]}
 // as in evaluation_file.h, whose file of a run's end this replaces. A score that does not exist is
@@ -22,6 +22,7 @@
 #include "app/command.h"
 #include "fedep/sim/posterior_evaluation.h"
 #include "fedep/store/json.h"
+#include "fedep/store/verdict.h"
 
 namespace fedep {
 
@@ -34,6 +35,7 @@ struct EvaluateReport {
   bool average = false;
   PosteriorEvaluation scores;
   std::vector<std::string> notes = {};  // what the scores are not, and what they say: a line each
+  Verdict verdict = {};                 // on the run
 };
 
 struct EvaluateDraws {

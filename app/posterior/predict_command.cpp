@@ -18,6 +18,7 @@
 #include "app/output.h"
 #include "app/posterior/saved_posterior.h"
 #include "app/run/run_recipe.h"
+#include "app/trust.h"
 #include "app/whole_number.h"
 #include "fedep/data/append_batch.h"
 #include "fedep/data/registry.h"
@@ -214,7 +215,8 @@ const Format& format_of_output(const Options& options) {
   return kFormats.front();
 }
 
-void predict(const Options& options) {
+// Gives the exit code.
+int predict(const Options& options) {
   const Format& format = format_of_output(options);
   const PredictedRows rows = predict_file(options.path, options.file, data_folder(options.data),
                                           options.samples, options.how);
@@ -230,6 +232,7 @@ void predict(const Options& options) {
   say("{} examples, {} of them unlike the training data; {}\n", rows.size(), outliers,
       rows.samples > 0 ? fmt::format("mean prediction of {} draws", rows.samples)
                        : "prediction at the mean");
+  return exit_code_of(rows.verdict);
 }
 
 }  // namespace
@@ -254,6 +257,8 @@ PredictedRows predict_file(const fs::path& run_or_checkpoint, const fs::path& fi
   rows.off_constants = in.off_constants;
   if (const std::string note = unfinished(saved); !note.empty()) rows.notes.push_back(note);
   if (const std::string note = curvature_note(saved); !note.empty()) rows.notes.push_back(note);
+  if (const std::string note = distrust(saved); !note.empty()) rows.notes.push_back(note);
+  rows.verdict = saved.verdict;
   const int samples = draws_to_average(saved, asked);
   Predictive predictive(*model, saved.state, {how.average, how.temperature});
   // A deviation is read as an interval, and how far rounds scatter around their average is none.
@@ -345,7 +350,7 @@ std::string predictions_jsonl(const PredictedRows& rows) {
   return out;
 }
 
-void add_predict_command(Command& app, int&) {
+void add_predict_command(Command& app, int& exit_code) {
   auto options = std::make_shared<Options>();  // shared: the callback outlives this function
   Command* command =
       app.add_subcommand("predict", "probabilities and their uncertainty for new rows or images");
@@ -365,7 +370,7 @@ void add_predict_command(Command& app, int&) {
                     "leave probabilities as the model has them where clients fitted a temperature");
   command->add_option("--training-data", options->data,
                       "folder with data sets, where they are needed; default $FEDEP_DATA");
-  command->callback([options] { predict(*options); });
+  command->callback([options, &exit_code] { exit_code = predict(*options); });
 }
 
 }  // namespace fedep

@@ -26,6 +26,7 @@
 
 #include "app/command.h"
 #include "fedep/data/batch.h"
+#include "fedep/store/verdict.h"
 
 namespace fedep {
 
@@ -41,6 +42,7 @@ struct PredictedRows {
   std::vector<std::size_t> off_constants = {};  // rows with a value that training could not teach
   int samples = 0;                              // draws averaged; 0: predictions of the estimate
   std::vector<std::string> notes = {};          // what a reader should know, a line each
+  Verdict verdict = {};                         // on the run
 
   std::size_t size() const { return entropy.size(); }
   bool outlier(std::size_t row) const {

@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "app/run/run_recipe.h"
+#include "app/trust.h"
 #include "fedep/algorithm/algorithm.h"
 #include "fedep/config/read_recipe.h"
 #include "fedep/data/table/table_features.h"
@@ -69,6 +70,23 @@ std::string condition_problem(double condition) {
       condition, kMost);
 }
 
+// The run as its log has it until the checkpoint.
+void judge(SavedPosterior& saved) {
+  const fs::path log = saved.file.parent_path() / "log.jsonl";
+  const std::int64_t round = saved.state.round;
+  saved.over = round >= rounds_of(saved.recipe);
+  std::error_code ignored;
+  if (!fs::exists(log, ignored)) {
+    saved.verdict = {Trust::not_judged, "there is no log.jsonl beside the checkpoint", {}};
+    return;
+  }
+  History history = read_history_so_far(log).history;
+  saved.over |= history.end && history.end->rounds == round;
+  if (std::int64_t(history.rounds.size()) > round) history.rounds.resize(std::size_t(round));
+  saved.verdict =
+      verdict_of(saved.recipe, history, saved.over, improper_coordinates(saved.state.global));
+}
+
 SavedPosterior read_saved(const fs::path& path) {
   SavedPosterior out;
   out.file = path;
@@ -90,6 +108,7 @@ SavedPosterior read_saved(const fs::path& path) {
     out.withheld = condition_problem(condition_number(q.lambda_packed(), q.size()));
     out.posterior = out.withheld.empty();
   }
+  judge(out);
   return out;
 }
 
@@ -210,9 +229,13 @@ std::string no_draws(const SavedPosterior& saved, std::string_view what) {
                      saved.algorithm, what);
 }
 
+std::string distrust(const SavedPosterior& saved) {
+  return saved.verdict.trust == Trust::none ? trust_text(saved.verdict) : "";
+}
+
 std::string unfinished(const SavedPosterior& saved) {
   const std::int64_t rounds = rounds_of(saved.recipe);
-  if (saved.state.round >= rounds) return "";
+  if (saved.over) return "";
   return fmt::format("{}: the run is not over: this is round {} of {}", saved.file.string(),
                      saved.state.round, rounds);
 }

@@ -17,6 +17,7 @@
 #include "fedep/message/layout.h"
 #include "fedep/model/model.h"
 #include "fedep/round/server_state.h"
+#include "fedep/store/verdict.h"
 
 namespace fedep {
 
@@ -36,6 +37,8 @@ struct SavedPosterior {
   // Why q's variances are not told, though the algorithm infers them; empty where it does not, or they
   // are.
   std::string withheld = {};
+  bool over = false;     // no round follows
+  Verdict verdict = {};  // on the run until here, by the log beside the checkpoint
 };
 
 // A run's latest checkpoint, or this one. Throws InputError if there is none, naming what is there.
@@ -57,6 +60,9 @@ int draws_to_average(const SavedPosterior& saved, std::optional<int> asked);
 
 // Why predictions or scores (`what`) are those of an estimate alone.
 std::string no_draws(const SavedPosterior& saved, std::string_view what);
+
+// What users are told of a run that is not to be trusted; nothing of others.
+std::string distrust(const SavedPosterior& saved);
 
 // "played 300 of 1500 rounds", or nothing for a run that is over.
 std::string unfinished(const SavedPosterior& saved);

@@ -103,6 +103,7 @@ std::vector<fs::path> write_figures(std::span<const RunRecord> runs, const Repor
   std::vector<fs::path> files;
   bool any_marginal = false;
   std::vector<std::string> scores = scores_in(runs);
+  if (request.score.empty()) std::erase(scores, "moved");  // no score, and seldom a curve
   if (!request.score.empty()) {
     if (std::find(scores.begin(), scores.end(), request.score) == scores.end()) {
       throw InputError(fmt::format("report: --score must be one of {}, but is {}",

@@ -26,6 +26,7 @@
 #include "app/run/interrupt.h"
 #include "app/run/last_evaluation.h"
 #include "app/run/run_recipe.h"
+#include "app/trust.h"
 #include "app/version.h"
 #include "app/whole_number.h"
 #include "fedep/config/read_recipe.h"
@@ -60,8 +61,7 @@ bool is_finished(const Plan& plan) {
   const Recipe there = read_recipe(plan.out / "recipe.toml");
   const Recipe now = with_factor_starts_of(there, plan.recipe);
   if (!(there == with_families_of(there, now))) return false;
-  const RunSummary summary = summary_of(read_history(plan.out / "log.jsonl"));
-  return summary.finished && summary.rounds == rounds_of(plan.recipe);
+  return is_finished(plan.recipe, read_history(plan.out / "log.jsonl"));
 }
 
 // Tables share it too, where their runs are not put elsewhere.
@@ -113,6 +113,12 @@ void tell_uneven_scores(const Plan& plan, const History& history) {
   say("{}: not every round that evaluate.every = {} names is scored, so there are no running "
       "means and no rounds to a threshold\n",
       (plan.out / "log.jsonl").string(), every);
+}
+
+// The rows that follow are played all the same, and the page has this one in red.
+void tell_distrust(const Plan& plan, const History& history) {
+  const Verdict verdict = verdict_of(plan.recipe, history);
+  if (verdict.trust == Trust::none) say("{}: {}\n", plan.out.string(), trust_text(verdict));
 }
 
 // The paper's rows have runs of full length.
@@ -199,6 +205,7 @@ int run_plans(const ReproduceOptions& options) {
       history = std::move(run.history);
     }
     tell_uneven_scores(plan, history);
+    tell_distrust(plan, history);
     results.push_back(result_of(options, plan, history, played));
     keep(options, plan, results.back(), played);
   }

@@ -42,7 +42,8 @@ void restore_evaluation(const Recipe& given, const RunRecipeOptions& options) {
   const Recipe recipe = with_families_of(there, with_factor_starts_of(there, given));
   const RunDirectory directory = RunDirectory::reopen(options.out, recipe);
   const std::unique_ptr<Task> task = make_task(recipe, options.data);
-  const std::int64_t rounds = rounds_of(recipe);
+  const std::vector<std::int64_t> kept = directory.checkpoints();
+  const std::int64_t rounds = kept.empty() ? rounds_of(recipe) : kept.back();
   const ServerState state = read_checkpoint(directory.checkpoint(rounds), task->layout()).state;
   const std::unique_ptr<SiteStore> no_sites = make_memory_store();  // no round follows
   const std::unique_ptr<Place> place =

@@ -49,9 +49,10 @@ void LiveReport::follow(std::span<const RoundRecord> rounds) {
   }
 }
 
-void LiveReport::finish() {
+void LiveReport::finish(const Verdict& verdict) {
   const std::lock_guard lock(mutex_);
   finished_ = true;
+  verdict_ = verdict;
 }
 
 std::optional<RunRecord> LiveReport::record_so_far() const {
@@ -63,6 +64,7 @@ std::optional<RunRecord> LiveReport::record_so_far() const {
   run.history.header = header_;
   run.history.rounds = rounds_.records();
   run.status = finished_ ? RunStatus::finished : RunStatus::running;
+  if (finished_) run.verdict = verdict_;
   run.so_far = RunSoFar{.played = rounds_.played(),
                         .rounds_each = rounds_.each(),
                         .counters = counters_,

@@ -27,7 +27,8 @@ class LiveReport {
   void begin(const Recipe& recipe, const RunHeader& header);
   // All rounds so far; those that it knows are passed over.
   void follow(std::span<const RoundRecord> rounds);
-  void finish();  // the run's last round is over, and its evaluation.json written
+  // The run's last round is over, and its evaluation.json written.
+  void finish(const Verdict& verdict = {});
 
   // JSON that may stand in a script element. Asked by one thread at a time.
   std::string data();
@@ -45,6 +46,7 @@ class LiveReport {
   ThinnedRounds rounds_;
   RoundCounters counters_;
   bool finished_ = false;
+  Verdict verdict_;  // once it is
 
   // Of data() alone:
   std::optional<Participation> participation_;

@@ -30,6 +30,11 @@ std::string metrics_text(const Metrics& metrics) {
   return text;
 }
 
+std::string moved_text(const WindowNumbers& window) {
+  const double moved = std::max(window.mean_moved, window.log_sd_moved);
+  return std::isfinite(moved) ? fmt::format("  moved {:.2g} sd", moved) : "  improper";
+}
+
 std::string duration(double seconds) {
   const long s = long(seconds);
   return s < 3600 ? fmt::format("{}:{:02}", s / 60, s % 60)
@@ -52,16 +57,18 @@ void Progress::show(const RoundReport& report) {
   if (report.numbers.outside_grid > 0) warn_of_refusals(report);
   if (report.numbers.steps > 0) warn_of_loss(report);
   // Later, clients that have converged send next to nothing, and nothing is wrong.
-  if (std::exchange(phase_, report.phase) != report.phase && report.numbers.rounded_away > 0) {
-    warn_of_grid(report);
+  if (std::exchange(phase_, report.phase) != report.phase) {
+    moved_.clear();
+    if (report.numbers.rounded_away > 0) warn_of_grid(report);
   }
   steps_ += report.numbers.steps;
   if (!report.metrics.empty()) metrics_ = report.metrics;
+  if (report.numbers.window.ends) moved_ = moved_text(report.numbers.window);
   const double elapsed =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   if (on_terminal_) {
     show_bar(report, elapsed);
-  } else if (elapsed - last_line_ >= kSecondsBetweenLines || report.round + 1 == report.rounds) {
+  } else if (elapsed - last_line_ >= kSecondsBetweenLines || report.last) {
     show_line(report, elapsed);
     last_line_ = elapsed;
   }
@@ -106,8 +113,8 @@ void Progress::show_bar(const RoundReport& report, double elapsed) {
   const double per_round = elapsed / double(done - first_round_);
   std::string bar;
   for (int i = 0; i < kBarWidth; ++i) bar += i < filled ? "█" : "░";
-  say_to_terminal(fmt::format("\r{} {}/{} {}{}  {:.0f} client-steps/s  {} left\x1b[K", bar, done,
-                              report.rounds, report.phase, metrics_text(metrics_),
+  say_to_terminal(fmt::format("\r{} {}/{} {}{}{}  {:.0f} client-steps/s  {} left\x1b[K", bar, done,
+                              report.rounds, report.phase, metrics_text(metrics_), moved_,
                               double(steps_) / elapsed,
                               duration(per_round * double(report.rounds - done))));
   bar_is_open_ = true;
@@ -115,8 +122,8 @@ void Progress::show_bar(const RoundReport& report, double elapsed) {
 
 void Progress::show_line(const RoundReport& report, double elapsed) {
   const RoundNumbers& n = report.numbers;
-  say("round {}/{}  {}{}{}  {:.0f} client-steps/s  {}\n", report.round + 1, report.rounds,
-      report.phase, metrics_text(metrics_),
+  say("round {}/{}  {}{}{}{}  {:.0f} client-steps/s  {}\n", report.round + 1, report.rounds,
+      report.phase, metrics_text(metrics_), moved_,
       n.outside_grid > 0 ? fmt::format("  {} of {} refused", n.outside_grid, n.asked) : "",
       double(steps_) / elapsed, duration(elapsed));
 }

@@ -36,7 +36,8 @@ class Progress {
   std::int64_t first_round_ = -1;  // the first one shown; a resumed run does not begin at 0
   std::string phase_;              // of the last one shown
   std::size_t steps_ = 0;
-  Metrics metrics_;  // of the last round that evaluated
+  Metrics metrics_;    // of the last round that evaluated
+  std::string moved_;  // how far q moved in the last window
 };
 
 }  // namespace fedep

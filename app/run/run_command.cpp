@@ -15,6 +15,7 @@
 #include "app/run/run_warnings.h"
 #include "app/run/size_plan.h"
 #include "app/run/watch_server.h"
+#include "app/trust.h"
 #include "app/whole_number.h"
 #include "fedep/config/read_recipe.h"
 #include "fedep/config/write_recipe.h"
@@ -96,7 +97,9 @@ int run(const RunOptions& options) {
   }
   if (watch) watch->finish();
   say("run is in {}\n", out.string());
-  return 0;
+  // Last, so that nobody overlooks it.
+  if (const std::string text = trust_text(played.verdict); !text.empty()) say("{}\n", text);
+  return exit_code_of(played.verdict);
 }
 
 int check(const RunOptions& options) {

@@ -221,6 +221,7 @@ RecipeRun run_recipe(const Recipe& given, const RunRecipeOptions& options) {
                          {.watch = watch, .stop_requested = interrupt_requested}, &keeper),
       .history = {}};
   played.history = keeper.history();
+  played.verdict = verdict_of(recipe, played.history);
   progress.close();
   if (played.result.end == RunEnd::done &&
       !finish_curvature(recipe, *task, run.directory, played.result.state, interrupt_requested)) {
@@ -230,7 +231,7 @@ RecipeRun run_recipe(const Recipe& given, const RunRecipeOptions& options) {
   finish_run(recipe, *task, *place, run.directory, played);
   if (options.live != nullptr) {
     options.live->follow(played.history.rounds);
-    if (played.result.end == RunEnd::done) options.live->finish();
+    if (played.result.end == RunEnd::done) options.live->finish(played.verdict);
   }
   return played;
 }

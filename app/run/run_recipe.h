@@ -18,12 +18,14 @@
 #include "fedep/round/run.h"
 #include "fedep/sim/task.h"
 #include "fedep/store/history.h"
+#include "fedep/store/verdict.h"
 
 namespace fedep {
 
 struct RecipeRun {
   RunResult result;
   History history;  // of the whole run, starts before this one included
+  Verdict verdict = {};
 };
 RecipeRun run_recipe(const Recipe& recipe, const RunRecipeOptions& options);
 

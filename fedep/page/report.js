@@ -39,7 +39,10 @@ function renderHead() {
     if (run.status === "running" && !data.live) notices.push(`${run.name}: running, ${whole(run.played)} of ${whole(run.rounds)} rounds when this page was made`);
     if (run.status === "stopped") notices.push(`${run.name}: not finished, ${whole(run.played)} of ${whole(run.rounds)} rounds`);
   }
-  byId("notices").replaceChildren(...notices.map((text) => html("p", { class: "notice", role: "note" }, text)));
+  const distrusted = runs.filter((run) => run.verdict?.trust === "no");
+  byId("notices").replaceChildren(
+    ...distrusted.map((run) => html("p", { class: "notice distrust", role: "alert" }, html("strong", {}, `${run.name}: finished, not to be trusted. `), run.verdict.text)),
+    ...notices.map((text) => html("p", { class: "notice", role: "note" }, text)));
   byId("footer").replaceChildren(`Drawn by fedep ${data.version} from ${plural(runs.length, "run directory").replace("directorys", "directories")}. Accuracies and other scores are those of held-out examples after each round, as log.jsonl has them.`);
 }
 
@@ -48,14 +51,19 @@ function renderHead() {
 const lastValue = (run, name) => (entry(run.curves, name) ?? []).findLast(isNumber) ?? null;
 
 function statusPill(run) {
-  if (run.status === "finished") return html("span", { class: "status" }, "finished");
+  if (run.status === "finished") {
+    const distrusted = run.verdict?.trust === "no", unjudged = run.verdict?.trust === "not judged";
+    const words = distrusted ? "not to be trusted" : run.played < run.rounds ? `converged, ${whole(run.played)} of ${whole(run.rounds)}` : "finished";
+    return html("span", { class: `status${distrusted ? " distrust" : ""}`, title: run.verdict?.text || null }, unjudged ? `${words}, not judged` : words);
+  }
   const words = run.status === "running" ? "running" : "stopped";
   return html("span", { class: `status ${run.status}` }, `${words}, ${whole(run.played)} of ${whole(run.rounds)}`);
 }
 
 function groupStatus(group) {
   const runs = runsOf(group);
-  return statusPill(runs.find((run) => run.status === "running") ?? runs.find((run) => run.status === "stopped") ?? runs[0]);
+  return statusPill(runs.find((run) => run.status === "running") ?? runs.find((run) => run.status === "stopped") ??
+    runs.find((run) => run.verdict?.trust === "no") ?? runs[0]);
 }
 
 const groupCell = (group, index, words) => html("td", { class: "text first" }, swatch(index), html("span", { class: "name", title: group.name }, group.name),
@@ -204,7 +212,7 @@ function suggestedThreshold(metric) {
 
 // A threshold of the reader's own choice.
 function renderThreshold() {
-  const metrics = data.metrics.filter((m) => m.name !== "train_loss");
+  const metrics = data.metrics.filter((m) => m.name !== "train_loss" && m.name !== "moved");
   const node = byId("threshold");
   node.hidden = metrics.length === 0 || isThinned();
   if (node.hidden) return;

@@ -191,9 +191,15 @@ Json curves_json(const RunRecord& run) {
   };
   for (const RoundRecord& round : run.history.rounds) {
     add("train_loss", round.train_loss);
+    add("moved", score_of(round, "moved"));
     for (const auto& [name, value] : round.scores) add(name, value);
   }
   return curves;
+}
+
+Json verdict_json(const std::optional<Verdict>& verdict) {
+  if (!verdict) return nullptr;
+  return {{"trust", word_of(verdict->trust)}, {"text", to_text(*verdict)}};
 }
 
 Json run_json(const RunRecord& run) {
@@ -216,6 +222,7 @@ Json run_json(const RunRecord& run) {
           {"version", header.version},
           {"recipe", to_toml(run.recipe)},
           {"faults", run.faults},
+          {"verdict", verdict_json(run.verdict)},
           {"phases", phases_json(run.recipe)},
           {"bytes", cumulative(run, bytes_of)},
           {"seconds", rounded(cumulative(run, seconds_of))},

@@ -10,6 +10,7 @@
 //  "diff": {"keys": […], "values": [[a value per run]…]},
 //  "runs": [{"name", "seed", "status", "played", "rounds", "rounds_each", "algorithm", "inference", "data",
 //            "model", "every", "asked", "device", "machine", "recipe", "faults",
+//            "verdict": {"trust": "yes", "not judged" or "no", "text"},
 //            "phases": [{"algorithm", "first_round", "rounds"}…],
 //            "bytes": [cumulative…], "seconds": [cumulative…],
 //            "curves": {"accuracy": [a value or null per round, or per rounds_each of them]…},

@@ -47,6 +47,17 @@ TEST(ReportData, WritesNullForWhatDoesNotExist) {
   EXPECT_EQ(json.dump().find("nan"), std::string::npos);
 }
 
+TEST(ReportData, HasTheVerdictOnAFinishedRunAndHowFarQMoved) {
+  RunRecord run = test_run("a", 1, half);
+  EXPECT_TRUE(data_of(run)["verdict"].is_null());
+  run.verdict = {Trust::none, "it diverged", "a smaller lr"};
+  run.history.rounds[3].window_end = WindowEnd{0.25, 0.5};
+  const Json json = data_of(run);
+  EXPECT_EQ(json["verdict"]["trust"], "no");
+  EXPECT_EQ(json["verdict"]["text"], "it diverged. What helps: a smaller lr");
+  EXPECT_EQ(json["curves"]["moved"], Json({nullptr, nullptr, nullptr, 0.5, nullptr, nullptr}));
+}
+
 TEST(ReportData, CountsWhoWasAskedAsTheRoundsDid) {
   const RunRecord run = test_run("a", 5, half);
   std::vector<int> counts(6, 0);

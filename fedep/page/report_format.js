@@ -55,7 +55,7 @@ function shownBeside(metric, value, deviation) {
   const decimals = plain(value).includes("e") ? null : (plain(value).split(".")[1] ?? "").length;
   return decimals === null ? plain(deviation) : deviation.toFixed(decimals);
 }
-const SHORT = { nll: "NLL", ece: "ECE", brier: "Brier", auc: "AUC", rmse: "RMSE", distance: "Distance" };
+const SHORT = { nll: "NLL", ece: "ECE", brier: "Brier", auc: "AUC", rmse: "RMSE", distance: "Distance", moved: "Moved, sd" };
 const shortTitle = (metric) => entry(SHORT, metric.name) ?? metric.title;
 
 // Multiples of 1, 2 or 5 times a power of ten within [low, high], about `count` of them.

@@ -84,7 +84,7 @@ ScoreStyle score_style(std::string_view name) {
     std::string_view name, title;
     bool percent, larger_is_better;
   };
-  constexpr std::array<Row, 14> kRows{{
+  constexpr std::array<Row, 15> kRows{{
       {"accuracy", "Accuracy", true, true},
       {"nll", "Negative log-likelihood", false, false},
       {"ece", "Calibration error (ECE)", true, false},
@@ -99,6 +99,7 @@ ScoreStyle score_style(std::string_view name) {
       {"deviance", "Poisson deviance", false, false},
       {"distance", "Distance to the exact mean", false, false},
       {"train_loss", "Training loss", false, false},
+      {"moved", "Movement of q in a window, deviations", false, false},
   }};
   std::string_view own = name;
   std::string about;
@@ -116,10 +117,11 @@ ScoreStyle score_style(std::string_view name) {
 
 std::vector<std::string> scores_in(std::span<const RunRecord> runs) {
   std::vector<std::string> names;
-  bool has_loss = false;
+  bool has_loss = false, has_moved = false;
   for (const RunRecord& run : runs) {
     for (const RoundRecord& round : run.history.rounds) {
       has_loss |= std::isfinite(round.train_loss);
+      has_moved |= std::isfinite(score_of(round, "moved"));
       for (const auto& [name, value] : round.scores) {
         if (!std::isfinite(value) || name.ends_with(kMarginal)) continue;
         if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
@@ -127,6 +129,7 @@ std::vector<std::string> scores_in(std::span<const RunRecord> runs) {
     }
   }
   if (has_loss) names.push_back("train_loss");
+  if (has_moved) names.push_back("moved");
   return names;
 }
 

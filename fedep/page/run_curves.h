@@ -31,7 +31,7 @@ struct ScoreStyle {
 };
 ScoreStyle score_style(std::string_view name);
 
-// Names of the scores in some runs' logs, the training loss last, those with _marginal left out.
+// Names of the scores in some runs' logs, the training loss and q's movement last, those with _marginal left out.
 std::vector<std::string> scores_in(std::span<const RunRecord> runs);
 // The log's name of a score of predictions that are averaged over draws.
 std::string marginal_name(std::string_view score);

@@ -47,6 +47,10 @@ TEST(Scores, AreWhatTheLogsHaveBesideCounters) {
   set_score(run.history.rounds[4], "nll", 1.5);
   set_score(run.history.rounds[5], "ece", NAN);
   EXPECT_THAT(scores_in(std::vector{run}), ElementsAre("accuracy", "nll", "train_loss"));
+  RunRecord measured = run;
+  measured.history.rounds[5].window_end = WindowEnd{0.1, 0.2};
+  EXPECT_THAT(scores_in(std::vector{measured}),
+              ElementsAre("accuracy", "nll", "train_loss", "moved"));
   EXPECT_THAT(score_curve(run, "nll"),
               ElementsAre(IsNan(), IsNan(), IsNan(), IsNan(), 1.5, IsNan()));
   EXPECT_TRUE(score_style("accuracy").percent);

@@ -127,8 +127,9 @@ RunRecord read_run_record(const fs::path& path, std::string name,
     run.faults.push_back("log.jsonl is not there: the run has not begun");
   }
   const std::vector<RoundRecord>& rounds = run.history.rounds;
-  if (run.history.end && std::int64_t(rounds.size()) == rounds_in(run.recipe)) {
+  if (is_finished(run.recipe, run.history)) {
     run.status = RunStatus::finished;
+    run.verdict = verdict_of(run.recipe, run.history);
   } else if (is_fresh(log, rounds)) {
     run.status = RunStatus::running;
   }

@@ -18,6 +18,7 @@
 #include "fedep/page/round_counters.h"
 #include "fedep/store/history.h"
 #include "fedep/store/json.h"
+#include "fedep/store/verdict.h"
 
 namespace fedep {
 
@@ -43,6 +44,7 @@ struct RunRecord {
   std::optional<PosteriorSpread> posterior;  // nothing in phases of point estimates
   std::vector<std::string> faults;           // sentences on what could not be read
   std::optional<RunSoFar> so_far;            // nothing: `history` has all there is
+  std::optional<Verdict> verdict = {};       // on a run that is finished
 
   std::int64_t played() const {
     return so_far ? so_far->played : std::int64_t(history.rounds.size());

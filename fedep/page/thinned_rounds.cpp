@@ -33,6 +33,7 @@ void join(RoundRecord& record, const RoundRecord& next) {
   record.bytes_down += next.bytes_down;
   record.seconds += next.seconds;
   if (std::isfinite(next.train_loss)) record.train_loss = next.train_loss;
+  if (next.window_end) record.window_end = next.window_end;
   for (const auto& [name, value] : next.scores) {
     if (std::isfinite(value)) set_score(record.scores, name, value);
   }
