@@ -198,8 +198,9 @@ RecipeRun run_recipe(const Recipe& given, const RunRecipeOptions& options) {
   const std::optional<SharedBurnIn> burn_in = find_burn_in(recipe, data, options, task->layout());
   std::vector<RoundRecord> adopted;
   if (burn_in) adopted = burn_in->adopt(run.directory, header);
-  DiskKeeper keeper({recipe, phases, task->layout(), place->sites(), run.directory, tell}, header,
-                    options.resume || !adopted.empty());
+  DiskKeeper keeper(
+      {recipe, phases, task->layout(), place->sites(), run.directory, tell, &task->population()},
+      header, options.resume || !adopted.empty());
   // What goes on from a checkpoint of its own may have come there on another device, by another
   // program or with other scores: it is not kept for others.
   if (burn_in && (is_new || !adopted.empty())) keeper.share(*burn_in, options.keep_after);

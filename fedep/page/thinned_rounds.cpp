@@ -27,6 +27,8 @@ void join(RoundRecord& record, const RoundRecord& next) {
   record.skipped += next.skipped;
   record.clipped += next.clipped;
   record.guarded += next.guarded;
+  record.condition = next.condition;
+  record.start_precision = next.start_precision;
   record.step_scale = std::min(record.step_scale, next.step_scale);
   record.client_steps += next.client_steps;
   record.bytes_up += next.bytes_up;

@@ -13,6 +13,7 @@ namespace {
 RoundRecord numbered(std::int64_t round) {
   RoundRecord record = test_round(round, double(round));
   record.dropped = round % 3;
+  record.start_precision = 1.0 / double(round + 1);
   return record;
 }
 
@@ -46,6 +47,7 @@ TEST(ThinnedRounds, StayFewLoseNoSumAndEndWithTheLastRound) {
     ASSERT_EQ(bytes, 100 * (i + 1));
     ASSERT_EQ(dropped, expected);
     ASSERT_EQ(records.back().round, i);
+    ASSERT_EQ(records.back().start_precision, 1.0 / double(i + 1));
     ASSERT_EQ(score_of(records.back(), "accuracy"), double(i));
     for (std::size_t r = 0; r + 1 < records.size(); ++r) {
       ASSERT_EQ(records[r].round, std::int64_t(r + 1) * rounds.each() - 1);

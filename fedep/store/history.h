@@ -60,6 +60,9 @@ struct RoundRecord {
   std::int64_t guarded = 0;
   double step_scale = 1;
   double condition = 0;  // of q's precision matrix in the full family; 0: none
+  // Part of every weight's precision in q that factors began with (round/start_left.h); nothing where they
+  // began flat or nobody said; NaN: not to be known.
+  std::optional<double> start_precision = {};
   std::int64_t client_steps = 0;
   std::int64_t bytes_up = 0;
   std::int64_t bytes_down = 0;

@@ -72,6 +72,19 @@ class Histories : public testing::Test {
   const std::string last_ = line_of(kEnd) + "\n";
 };
 
+TEST_F(Histories, SayWhatIsLeftOfTheFactorsBeginningIfSomebodyDid) {
+  RoundRecord told = full_record(0), unknown = full_record(1);
+  told.start_precision = 0.1 + 0.2;
+  unknown.start_precision = NAN;
+  const History history = read(first_ + line_of(told) + "\n" + line_of(unknown) + "\n" +
+                               line_of(full_record(2)) + "\n");
+  ASSERT_EQ(history.rounds.size(), 3u);
+  EXPECT_EQ(history.rounds[0].start_precision, 0.1 + 0.2);
+  EXPECT_THAT(history.rounds[1].start_precision.value(), IsNan());
+  EXPECT_EQ(history.rounds[2].start_precision, std::nullopt);
+  for (const RoundRecord& round : history.rounds) EXPECT_EQ(round.scores.size(), 2u);
+}
+
 TEST_F(Histories, ReadingIsTheInverseOfWriting) {
   const History history = read(first_ + rounds_ + last_);
   EXPECT_EQ(history.header, kHeader);

@@ -34,10 +34,16 @@ void read(const Json& line, const char* name, Number& value) {
   if (fits) value = field->get<Number>();
 }
 
+void read(const Json& line, const char* name, std::optional<double>& value) {
+  const Json* field = find_field(line, name);
+  if (field == nullptr || !(field->is_number() || field->is_null())) return;
+  value = field->is_number() ? field->get<double>() : std::nan("");
+}
+
 // What a round without scores says; everything else on a round's line is a score.
 bool is_own_field(const std::string& name) {
   static const RoundRecord every{
-      .condition = 1, .window = 1, .window_end = WindowEnd{.judged = false}};
+      .condition = 1, .start_precision = 1, .window = 1, .window_end = WindowEnd{.judged = false}};
   static const Json own = Json::parse(line_of(every));
   return own.contains(name);
 }
@@ -80,6 +86,7 @@ RoundRecord round_in(const Json& line) {
   read(line, "guarded", round.guarded);
   read(line, "step_scale", round.step_scale);
   read(line, "condition", round.condition);
+  read(line, "start_precision", round.start_precision);
   read(line, "client_steps", round.client_steps);
   read(line, "bytes_up", round.bytes_up);
   read(line, "bytes_down", round.bytes_down);
@@ -153,6 +160,7 @@ std::string line_of(const RoundRecord& round) {
             {"seconds", round.seconds},
             {"train_loss", number(round.train_loss)}};
   if (round.condition != 0) line["condition"] = number(round.condition);
+  if (round.start_precision) line["start_precision"] = number(*round.start_precision);
   if (round.window > 0) line["window"] = round.window;
   if (const auto& end = round.window_end) {
     line["mean_moved"] = number(end->mean_moved);

@@ -14,6 +14,17 @@
 #include "fedep/store/verdict.h"
 
 namespace fedep {
+namespace {
+
+PlayedRound played_round(const RoundRecord& record) {
+  const bool missing = record.dropped + record.outside_grid + record.skipped > 0;
+  return {.round = record.round,
+          .whole = !missing && record.clipped == 0,
+          .step_scale = record.step_scale};
+}
+
+}  // namespace
+
 DiskKeeper::DiskKeeper(const KeptRun& run, RunHeader header, bool resume)
     : run_(run), header_(std::move(header)), resume_(resume), recipe_(to_toml(run.recipe)) {}
 
@@ -62,9 +73,25 @@ void DiskKeeper::go_on_from(const OwnCheckpoint& own) {
 }
 
 void DiskKeeper::write(const RoundReport& round) {
-  history_.rounds.push_back(
-      record_of(round.round, round.phase, round.numbers, round.seconds, round.metrics));
-  log_->write(history_.rounds.back());
+  RoundRecord record =
+      record_of(round.round, round.phase, round.numbers, round.seconds, round.metrics);
+  record.start_precision = start_left_after(record);
+  log_->write(record);
+  history_.rounds.push_back(std::move(record));
+}
+
+// Follows the log alone, so that a run that was resumed says the same.
+std::optional<double> DiskKeeper::start_left_after(const RoundRecord& record) {
+  const Phase& phase = run_.phases[phase_of(run_.phases, record.round)];
+  if (run_.population == nullptr || !begins_with_alpha(phase)) return std::nullopt;
+  if (!start_ || &start_->phase() != &phase) {
+    start_.emplace(phase, *run_.population, run_.recipe.seed);
+    for (const RoundRecord& earlier : history_.rounds) {
+      if (earlier.round >= phase.first_round) start_->follow(played_round(earlier));
+    }
+  }
+  start_->follow(played_round(record));
+  return start_->precision();
 }
 
 bool DiskKeeper::wants(std::int64_t completed, const Phase& phase, bool stop) const {

@@ -19,6 +19,7 @@
 #include "fedep/round/phase.h"
 #include "fedep/round/run.h"
 #include "fedep/round/site_store.h"
+#include "fedep/round/start_left.h"
 #include "fedep/store/checkpoint.h"
 #include "fedep/store/history.h"
 #include "fedep/store/own_checkpoint.h"
@@ -37,6 +38,8 @@ struct KeptRun {
   SiteStore& sites;
   const RunDirectory& directory;
   std::function<void(std::string_view)> tell = {};  // gets a line on what is taken as it is
+  // Where it is given, the log also says what is left of the precision that factors began with.
+  const Population* population = nullptr;
 };
 
 // A checkpoint is whole and safe before the run relies on it, and so is what it relies on: first the
@@ -68,6 +71,8 @@ class DiskKeeper final : public RunKeeper {
   bool can_go_on_from(const ServerState& state, bool has_factors) const;
   std::int64_t anchor() const;
 
+  std::optional<double> start_left_after(const RoundRecord& record);
+
   std::optional<OwnCheckpoint> read_latest();
   OwnCheckpoint read_one(std::int64_t round) const;
   void go_on_from(const OwnCheckpoint& own);
@@ -82,7 +87,8 @@ class DiskKeeper final : public RunKeeper {
   const SharedBurnIn* burn_in_ = nullptr;
   std::vector<std::int64_t> share_after_;
   History history_;
-  std::optional<RunLog> log_;  // nothing if the log is whole, and not to be touched
+  std::optional<StartLeft> start_;  // of the phase that is played
+  std::optional<RunLog> log_;       // nothing if the log is whole, and not to be touched
   struct Kept {
     SiteManifest sites;
     bool goes_on = false;  // can be gone on from
