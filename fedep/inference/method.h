@@ -5,10 +5,12 @@
 //   check_inference(phase.inference, client.epochs);
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 
 #include "fedep/config/recipe.h"
+#include "fedep/inference/precision_setting.h"
 #include "fedep/message/gaussian.h"
 
 namespace fedep {
@@ -22,6 +24,8 @@ struct Method {
   // Throws InputError for a setting that makes no sense with the method or the chain's length. Null:
   // every value that a recipe may have makes sense.
   void (*check)(const InferenceSettings& settings, int chain_epochs) = nullptr;
+  // What in these settings makes its precisions something else than inferred. Null: nothing can.
+  std::optional<PrecisionSetting> (*precision_setting)(const InferenceSettings& settings) = nullptr;
 };
 
 std::span<const Method> methods();
