@@ -53,8 +53,10 @@ rounds = 6
 }
 
 inline constexpr const char* kFedEp =
-    "algorithm = \"fed_ep\"\n[phase.inference]\nname = \"laplace\"\nfamily = \"diagonal\"\n";
-inline constexpr const char* kFullFedEp = "algorithm = \"fed_ep\"\n";  // family full, by quadrature
+    "algorithm = \"fed_ep\"\nfactors = \"flat\"\n[phase.inference]\nname = \"laplace\"\nfamily = "
+    "\"diagonal\"\n";
+// Family full, by quadrature.
+inline constexpr const char* kFullFedEp = "algorithm = \"fed_ep\"\nfactors = \"flat\"\n";
 inline constexpr const char* kFedAvg = "algorithm = \"fed_avg\"\n";
 
 class TestRun {

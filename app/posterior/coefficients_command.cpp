@@ -49,9 +49,12 @@ std::vector<std::string> notes_of(const SavedPosterior& saved) {
   std::vector<std::string> notes;
   const std::string unplayed = unfinished(saved);
   if (!unplayed.empty()) notes.push_back(unplayed);
-  const std::string trust = unplayed.empty() ? trust_text(saved.verdict) : distrust(saved);
+  const bool judged = saved.verdict.trust != Trust::not_judged;
+  const std::string trust =
+      unplayed.empty() && !judged ? trust_text(saved.verdict) : distrust(saved);
   if (!trust.empty()) notes.push_back(trust);
   if (const std::string note = curvature_note(saved); !note.empty()) notes.push_back(note);
+  if (const std::string note = start_note(saved); !note.empty()) notes.push_back(note);
   const std::filesystem::path log = saved.file.parent_path() / "log.jsonl";
   std::error_code ignored;
   if (!std::filesystem::exists(log, ignored)) return notes;
@@ -84,6 +87,9 @@ constexpr const char* kFull =
 constexpr const char* kCurvature =
     "Intervals know how columns correlate: they are of a last round of curvature, the Hessian of\n"
     "all clients' rows at the mean ({:.2g} sd from the mode).\n";
+constexpr const char* kStart =
+    "alpha's: the part of a coefficient's precision that is still what factors began with, not\n"
+    "inferred.\n";
 constexpr const char* kNoise =
     "The outcome is taken to have a standard deviation of {} around its prediction (model.noise);\n"
     "where that is wrong by a factor, intervals are too.\n";
@@ -129,18 +135,17 @@ CoefficientTable read_coefficients(const std::filesystem::path& run_or_checkpoin
       .withheld = saved.withheld,
       .notes = notes_of(saved),
       .verdict = saved.verdict};
-  const bool trusted = saved.verdict.trust != Trust::none;
-  const bool with_deviations = saved.posterior && trusted;
-  if (saved.posterior && !trusted) out.withheld = "the run is not to be trusted";
   const TableFeatures* const table = kept != nullptr ? kept.get() : info.table.get();
   const ConstantColumns constant = table != nullptr ? constant_columns(*table) : ConstantColumns{};
   const HostVector<float> means = point_estimate(state);
   const std::vector<double> deviations =
-      with_deviations ? deviations_of(state.global) : std::vector<double>();
+      saved.posterior ? deviations_of(state.global) : std::vector<double>();
+  const std::vector<double> shares = start_shares(saved);
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (std::ranges::binary_search(constant.features, i)) continue;
     Coefficient& row = out.rows.emplace_back(names[i], double(means[i]));
-    if (with_deviations) row.deviation = deviations[i];
+    if (saved.posterior) row.deviation = deviations[i];
+    if (!shares.empty()) row.start_share = shares[shares.size() == 1 ? 0 : i];
   }
   if (!constant.names.empty()) {
     out.notes.push_back(fmt::format("columns that do not vary in training have no coefficient: {}",
@@ -159,6 +164,8 @@ std::string coefficients_text(const CoefficientTable& table) {
                   table.scaled ? "standard deviation" : "unit");
   out += fmt::format("{:<{}}  {:>8}", "coefficient", width, posterior ? "mean" : "estimate");
   if (posterior) out += fmt::format("  {:>8}  {:>20}", "sd", "95 % interval");
+  const bool begun = posterior && table.rows[0].start_share;
+  if (begun) out += fmt::format("  {:>8}", "alpha's");
   out += '\n';
   for (const Coefficient& row : table.rows) {
     out += fmt::format("{:<{}}  {:>8.3f}", row.name, width, row.mean);
@@ -166,6 +173,7 @@ std::string coefficients_text(const CoefficientTable& table) {
       out += fmt::format("  {:>8.3f}  {:>8.3f} to {:>8.3f}", row.deviation.value(), row.low(),
                          row.high());
     }
+    if (begun) out += fmt::format("  {:>6.1f} %", 100 * row.start_share.value());
     out += '\n';
   }
   out +=
@@ -180,6 +188,7 @@ std::string coefficients_text(const CoefficientTable& table) {
   } else if (posterior) {
     out += table.full ? kFull : kCorrelated;
   }
+  if (begun) out += kStart;
   if (posterior && table.likelihood.target == TargetKind::real) {
     out += fmt::format(kNoise, table.likelihood.noise);
   }
@@ -205,6 +214,7 @@ std::string coefficients_json(const CoefficientTable& table) {
       one["low"] = row.low();
       one["high"] = row.high();
     }
+    if (row.start_share) one["start_share"] = *row.start_share;
     rows.push_back(std::move(one));
   }
   Json json{{"data", table.data},

@@ -23,6 +23,8 @@ struct Coefficient {
   std::string name;
   double mean = 0;
   std::optional<double> deviation = {};  // none: a point estimate, or withheld
+  // The part of its precision that is still alpha from the phase's beginning; none: there is none.
+  std::optional<double> start_share = {};
 
   double low() const;  // of the interval that holds 95 % of the posterior
   double high() const;

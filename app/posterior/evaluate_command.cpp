@@ -124,7 +124,10 @@ EvaluateReport evaluate_run(const std::filesystem::path& run_or_checkpoint,
   check_features(saved, data->info());
   const auto model = model_of(saved, data->info());
   const int samples = draws_to_average(saved, draws.samples);
-  const bool spread = draws.average ? saved.state.average.rounds > 1 : saved.posterior;
+  // Scores over draws are among the results that the paper's recipes are compared by.
+  const bool as_in_paper = !saved.recipe.table.empty() && is_proper(saved.state.global);
+  const bool told = saved.withheld.empty() || as_in_paper;
+  const bool spread = told && (draws.average ? saved.state.average.rounds > 1 : saved.infers());
   const bool marginal = spread && samples > 0;
   std::optional<DrawSettings> settings;
   if (marginal) {
@@ -140,7 +143,8 @@ EvaluateReport evaluate_run(const std::filesystem::path& run_or_checkpoint,
                         .last_layer = draws.last_layer,
                         .average = draws.average,
                         .scores = evaluate_posterior(*data, *model, saved.state, settings,
-                                                     {.average = draws.average})};
+                                                     {.average = draws.average}),
+                        .withheld = told ? "" : saved.withheld};
   // Those of draws were fitted to draws of all weights.
   if (saved.state.temperatures.round > 0 && !draws.last_layer) {
     append_calibrated(evaluate_posterior(*data, *model, saved.state, settings,
@@ -149,18 +153,19 @@ EvaluateReport evaluate_run(const std::filesystem::path& run_or_checkpoint,
   }
   report.verdict = saved.verdict;
   if (const std::string note = distrust(saved); !note.empty()) report.notes.push_back(note);
-  if (const std::string note = unfinished(saved); !note.empty()) {
-    report.notes.push_back(note);
-    return report;
-  }
+  const std::string not_over = unfinished(saved);
+  if (!not_over.empty()) report.notes.push_back(not_over);
+  if (!not_over.empty() && report.withheld.empty()) return report;
   if (const std::string note = curvature_note(saved); !note.empty()) report.notes.push_back(note);
   if (marginal && saved.curvature && !draws.average) {
     report.notes.emplace_back("draws are from the posterior of a last round of curvature");
   }
-  if (!spread && samples > 0) {
+  if (!spread && (samples > 0 || !report.withheld.empty())) {
     report.notes.push_back(no_draws(saved, "scores"));
+  } else if (const std::string note = start_note(saved); marginal && !note.empty()) {
+    report.notes.push_back(note);
   }
-  if (did_not_work(saved)) return report;
+  if (!not_over.empty() || did_not_work(saved)) return report;
   const std::string doubt =
       noise_doubt(report.scores.metrics, saved.recipe.model.noise, held_out_numbers(*data, 0));
   if (!doubt.empty()) report.notes.push_back(doubt);
@@ -212,6 +217,7 @@ Json evaluation_json(const EvaluateReport& report) {
             {"run", trust_json(report.verdict)}};
   json.update(evaluation_json(report.round, {report.scores.point, report.scores.marginal}));
   json["per_client"] = std::move(clients);
+  if (!report.withheld.empty()) json["withheld"] = report.withheld;
   return json;
 }
 

@@ -34,6 +34,7 @@ struct EvaluateReport {
   bool last_layer = false;
   bool average = false;
   PosteriorEvaluation scores;
+  std::string withheld = {};            // why there are no draws, though the algorithm infers
   std::vector<std::string> notes = {};  // what the scores are not, and what they say: a line each
   Verdict verdict = {};                 // on the run
 };

@@ -41,6 +41,13 @@ Metadata metadata_of(const SavedPosterior& saved, const std::string& what) {
   return about;
 }
 
+// What the deviations are not.
+Metadata with_doubts(Metadata about, const SavedPosterior& saved) {
+  if (!saved.withheld.empty()) about["withheld"] = saved.withheld;
+  if (const std::string note = start_note(saved); !note.empty()) about["note"] = note;
+  return about;
+}
+
 // `temperature`: of predictions made with them; 0: none was fitted.
 fs::path write_weights(const SavedPosterior& saved, const HostVector<float>& values,
                        const std::string& what, double temperature, const fs::path& folder) {
@@ -51,7 +58,7 @@ fs::path write_weights(const SavedPosterior& saved, const HostVector<float>& val
     begin += tensor.size();
   }
   const fs::path path = folder / (what + ".safetensors");
-  Metadata about = metadata_of(saved, what);
+  Metadata about = with_doubts(metadata_of(saved, what), saved);
   if (temperature > 0) about["temperature"] = fmt::format("{}", temperature);
   write_safetensors(path, tensors, about);
   return path;
@@ -77,8 +84,10 @@ void run_safetensors(const Options& options) {
   for (const fs::path& path : written) print_bytes(path.string() + "\n");
   const bool has_std = std::ranges::any_of(
       written, [](const fs::path& path) { return path.filename() == "std.safetensors"; });
+  const SavedPosterior saved = read_posterior(options.path);
+  if (const std::string note = start_note(saved); !note.empty()) say("{}\n", note);
   if (has_std) return;
-  const std::string why = read_posterior(options.path).withheld;
+  const std::string& why = saved.withheld;
   say("{}, so there is no std.safetensors\n",
       why.empty() ? "the algorithm estimates no uncertainty" : why);
 }
@@ -110,6 +119,7 @@ std::vector<fs::path> export_safetensors(const fs::path& run_or_checkpoint,
   }
   if (const ServerAverage& average = saved.state.average; average.rounds > 0) {
     written.push_back(write_weights(saved, average.mean, "average", t.average, folder));
+    if (!saved.withheld.empty()) return written;  // rounds' precisions are part of that spread
     written.push_back(write_weights(saved, sqrt(variance(spread_around(average))), "average_spread",
                                     t.average_marginal, folder));
   }

@@ -2,6 +2,7 @@
 //
 //   safetensors   mean.safetensors and std.safetensors, tensors named and shaped as in the model; with a
 //                 full covariance matrix also covariance.safetensors, [weights, weights]
+//                 Where deviations are withheld, mean.safetensors says why in its metadata
 //   torchscript   model.pt, a module whose parameters are the posterior's mean
 //
 // No data are needed: the checkpoint says what the tensors are.

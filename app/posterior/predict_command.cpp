@@ -143,7 +143,9 @@ void append(const Predictions& predictions, const Model& model, bool posterior,
     const auto mean = std::span(predictions.mean).subspan(i * outputs, outputs);
     const double spread = predictions.spread.empty() ? 0.0 : predictions.spread[i];
     const double variance = model.likelihood().variance_at(mean[0]) + spread;
-    const double entropy = predictive_entropy(rows.target, mean, variance);
+    // A number's variance has a part that is not told, and the rest would be read as all of it.
+    const bool bare = !rows.withheld.empty() && has_deviation(rows.target);
+    const double entropy = bare ? NAN : predictive_entropy(rows.target, mean, variance);
     rows.entropy.push_back(entropy);
     if (posterior) {
       // A temperature is of the mean alone: what draws disagree in is not.
@@ -154,7 +156,7 @@ void append(const Predictions& predictions, const Model& model, bool posterior,
     }
     if (rows.target == TargetKind::binary) rows.values.push_back(1 - mean[0]);
     rows.values.insert(rows.values.end(), mean.begin(), mean.end());
-    if (has_deviation(rows.target)) rows.values.push_back(std::sqrt(variance));
+    if (has_deviation(rows.target)) rows.values.push_back(bare ? NAN : std::sqrt(variance));
   }
 }
 
@@ -193,6 +195,9 @@ std::string quoted(const std::string& text) {
   for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
   return out + '"';
 }
+
+// What is not told is empty.
+std::string field_of(double value) { return std::isnan(value) ? "" : fmt::format("{:.6g}", value); }
 
 struct Options {
   std::string path, file, out, format, data;
@@ -253,6 +258,7 @@ PredictedRows predict_file(const fs::path& run_or_checkpoint, const fs::path& fi
                      .entropy = {},
                      .mutual_information = {},
                      .outlier_score = {}};
+  rows.withheld = saved.withheld;
   rows.notes = in.notes;
   rows.off_constants = in.off_constants;
   if (const std::string note = unfinished(saved); !note.empty()) rows.notes.push_back(note);
@@ -263,7 +269,9 @@ PredictedRows predict_file(const fs::path& run_or_checkpoint, const fs::path& fi
   Predictive predictive(*model, saved.state, {how.average, how.temperature});
   // A deviation is read as an interval, and how far rounds scatter around their average is none.
   const bool deviates = in.info.target == TargetKind::real || in.info.target == TargetKind::count;
-  const bool spread = how.average ? saved.state.average.rounds > 1 && !deviates : saved.posterior;
+  const bool spread = how.average
+                          ? saved.state.average.rounds > 1 && !deviates && saved.withheld.empty()
+                          : saved.posterior;
   const bool posterior = spread && samples > 0;
   if (const double temperature = predictive.temperature(posterior); temperature != 1) {
     rows.notes.push_back(fmt::format(
@@ -283,15 +291,16 @@ PredictedRows predict_file(const fs::path& run_or_checkpoint, const fs::path& fi
          .entropy = true},
         in.batches.size(), [&](std::size_t i) -> const Batch& { return in.batches[i]; },
         [&](std::size_t, const Predictions& p) { append(p, *model, samples > 1, rows); });
+    if (const std::string note = start_note(saved); !note.empty()) rows.notes.push_back(note);
     if (samples == 1) {
       rows.notes.emplace_back(
           "one draw has no spread: what is not known of the weights is not told");
     }
   } else {
-    if (samples > 0 && how.average && deviates) {
+    if (samples > 0 && how.average && deviates && saved.withheld.empty()) {
       rows.notes.emplace_back(
           "an average has no posterior: deviations are the outcome's noise alone");
-    } else if (samples > 0) {
+    } else if (samples > 0 || !saved.withheld.empty()) {
       rows.notes.push_back(no_draws(saved, "predictions"));
     }
     for (const Batch& batch : in.batches) {
@@ -316,9 +325,9 @@ std::string predictions_csv(const PredictedRows& rows) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto values = std::span(rows.values).subspan(i * width, width);
     out += fmt::format("{}", i + 1);
-    for (const double value : values) out += fmt::format(",{:.6g}", value);
+    for (const double value : values) out += "," + field_of(value);
     if (!real) out += "," + quoted(prediction(rows, values));
-    out += fmt::format(",{:.6g},", rows.entropy[i]);
+    out += "," + field_of(rows.entropy[i]) + ",";
     if (!rows.mutual_information.empty()) out += fmt::format("{:.6g}", rows.mutual_information[i]);
     out += fmt::format(",{:.6g},{}\n", rows.outlier_score[i], rows.outlier(i) ? 1 : 0);
   }
@@ -345,6 +354,7 @@ std::string predictions_jsonl(const PredictedRows& rows) {
         rows.mutual_information.empty() ? Json(nullptr) : Json(rows.mutual_information[i]);
     line["outlier_score"] = rows.outlier_score[i];
     line["out_of_distribution"] = rows.outlier(i);
+    if (!rows.withheld.empty()) line["withheld"] = rows.withheld;
     out += line.dump() + "\n";
   }
   return out;

@@ -33,7 +33,7 @@ namespace fedep {
 struct PredictedRows {
   TargetKind target = TargetKind::label;
   std::vector<std::string> outputs;  // names of classes or tags; of binary: no and yes
-  // [rows, outputs]; real targets: mean and standard deviation of the outcome
+  // [rows, outputs]; real targets: mean and standard deviation of the outcome, NaN where it is withheld
   std::vector<double> values;
   std::vector<double> entropy;                  // [rows], in nats
   std::vector<double> mutual_information;       // [rows], in nats; empty with fewer than two draws
@@ -41,8 +41,9 @@ struct PredictedRows {
   double threshold = 0;                         // of the score
   std::vector<std::size_t> off_constants = {};  // rows with a value that training could not teach
   int samples = 0;                              // draws averaged; 0: predictions of the estimate
-  std::vector<std::string> notes = {};          // what a reader should know, a line each
-  Verdict verdict = {};                         // on the run
+  std::string withheld = {};            // why nothing is told of what is not known of weights
+  std::vector<std::string> notes = {};  // what a reader should know, a line each
+  Verdict verdict = {};                 // on the run
 
   std::size_t size() const { return entropy.size(); }
   bool outlier(std::size_t row) const {
@@ -66,7 +67,8 @@ PredictedRows predict_file(const std::filesystem::path& run_or_checkpoint,
 // outlier_score, out_of_distribution (0 or 1). Binary targets have the classes no and yes, whatever
 // their values are called. Real targets: mean, deviation in place of probabilities and prediction.
 std::string predictions_csv(const PredictedRows& rows);
-// The same, a line of JSON per example; probabilities are an object by class.
+// The same, a line of JSON per example; probabilities are an object by class. What is withheld is null,
+// empty in CSV, and each line says why.
 std::string predictions_jsonl(const PredictedRows& rows);
 
 void add_predict_command(Command& app, int& exit_code);

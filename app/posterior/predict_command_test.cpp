@@ -195,6 +195,34 @@ TEST(Predict, APointEstimateHasNoMutualInformation) {
   EXPECT_THAT(predictions_jsonl(rows), HasSubstr("\"mutual_information\":null"));
 }
 
+TEST(Predict, ANumberHasNoDeviationWherePrecisionsWereNotInferred) {
+  const TemporaryFolder folder;
+  folder.write("wards.csv", ward_table());
+  Recipe recipe = parse_recipe(ward_recipe(kFedEp));
+  recipe.data.label = LabelKind::number;
+  recipe.data.label_column = "sodium";
+  recipe.data.label_positive = {};
+  recipe.data.features = {"age"};
+  recipe.data.categories = {};
+  recipe.client.optimizer.lr = 0.01;
+  const auto predicted = [&](const std::string& method) {
+    recipe.phases[0].inference =
+        InferenceSettings{.name = method, .family = FamilyChoice::automatic};
+    const auto run = folder.path() / method;
+    run_recipe(recipe, {.out = run, .data = folder.path()});
+    return predict_file(run, folder.write("new.csv", "age\n60\n"), "", 5);
+  };
+  recipe.server.grid_bits = 32;  // no matrices
+  EXPECT_GT(predicted("laplace").values.at(1), 1);
+  const PredictedRows rows = predicted("scaled_identity");
+  EXPECT_TRUE(std::isnan(rows.values.at(1)));
+  EXPECT_TRUE(std::isnan(rows.entropy.at(0)));
+  EXPECT_TRUE(rows.mutual_information.empty());
+  EXPECT_THAT(predictions_csv(rows), testing::ContainsRegex("\n1,[-0-9.]+,,,,"));
+  EXPECT_THAT(predictions_jsonl(rows), HasSubstr("\"deviation\":null"));
+  EXPECT_THAT(predictions_jsonl(rows), HasSubstr("\"withheld\":\"precisions are set"));
+}
+
 TEST(Predict, WhatIsWrongWithAFileIsNamed) {
   const TestRun run;
   const auto refusal = [&](const std::string& text) {

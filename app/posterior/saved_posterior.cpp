@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <limits>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -9,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "app/posterior/withheld.h"
 #include "app/run/run_recipe.h"
 #include "app/trust.h"
 #include "fedep/algorithm/algorithm.h"
@@ -16,6 +19,7 @@
 #include "fedep/data/table/table_features.h"
 #include "fedep/message/error.h"
 #include "fedep/model/registry.h"
+#include "fedep/round/start_left.h"
 #include "fedep/sim/curvature.h"
 #include "fedep/store/checkpoint.h"
 #include "fedep/store/curvature_file.h"
@@ -59,35 +63,70 @@ Recipe recipe_in(const SafetensorsFile& file) {
   return parse_recipe(found->second, file.origin);
 }
 
-// A precision in float32 is not inverted reliably beyond this.
-std::string condition_problem(double condition) {
-  constexpr double kMost = 1e6;
-  if (condition <= kMost) return {};
-  return fmt::format(
-      "the posterior's precision matrix has a condition number of {:.2g}, more than {:.0e}: "
-      "columns "
-      "that nearly determine each other, or of very different scales",
-      condition, kMost);
+// Whatever of a log beside the checkpoint can be read; nothing if there is none.
+std::optional<History> log_beside(const fs::path& checkpoint) {
+  const fs::path log = checkpoint.parent_path() / "log.jsonl";
+  std::error_code ignored;
+  if (!fs::exists(log, ignored)) return std::nullopt;
+  return read_history_so_far(log).history;
 }
 
 // The run as its log has it until the checkpoint.
-void judge(SavedPosterior& saved) {
-  const fs::path log = saved.file.parent_path() / "log.jsonl";
+void judge(SavedPosterior& saved, const History* log) {
   const std::int64_t round = saved.state.round;
   saved.over = round >= rounds_of(saved.recipe);
-  std::error_code ignored;
-  if (!fs::exists(log, ignored)) {
+  if (log == nullptr) {
     saved.verdict = {Trust::not_judged, "there is no log.jsonl beside the checkpoint", {}};
     return;
   }
-  History history = read_history_so_far(log).history;
+  const std::vector<RoundRecord>& rounds = log->rounds;
+  if (!rounds.empty() && rounds.back().round >= std::int64_t(rounds.size())) {
+    saved.verdict = {
+        Trust::not_judged, "its rounds are known in part", {}};  // of a run that is watched
+    return;
+  }
+  History history = *log;
   saved.over |= history.end && history.end->rounds == round;
   if (std::int64_t(history.rounds.size()) > round) history.rounds.resize(std::size_t(round));
   saved.verdict =
       verdict_of(saved.recipe, history, saved.over, improper_coordinates(saved.state.global));
 }
 
-SavedPosterior read_saved(const fs::path& path) {
+double start_precision_in(const PhaseSettings& phase, std::int64_t round, const History* log) {
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  if (phase.factors == FactorStart::flat) return 0;
+  if (log == nullptr) return kUnknown;
+  // The latest that is known, which is more where the checkpoint's own round is not.
+  std::optional<double> latest;
+  for (const RoundRecord& record : log->rounds) {
+    if (record.round < round) latest = record.start_precision;
+  }
+  return latest.value_or(kUnknown);
+}
+
+double least_precision(const Message& q) {
+  if (q.full()) return min_eigenvalue(q.lambda_packed(), q.size());
+  return double(*std::ranges::min_element(q.lambda_span()));
+}
+
+void find_what_is_told(SavedPosterior& saved, std::size_t phase, const History* log) {
+  const Message& q = saved.state.global;
+  const bool proper = is_proper(q);
+  saved.withheld = why_withheld(
+      {.recipe = saved.recipe,
+       .phase = phase,
+       .round = saved.state.round,
+       .rounds = log == nullptr ? nullptr : &log->rounds,
+       .distrust = saved.verdict.trust == Trust::none ? trust_text(saved.verdict) : "",
+       .proper = proper,
+       .full = q.full(),
+       .condition = proper && q.full() ? condition_number(q.lambda_packed(), q.size()) : 1,
+       .least_precision = proper ? least_precision(q) : 0});
+  saved.posterior = saved.withheld.empty();
+  saved.start_precision = start_precision_in(saved.recipe.phases[phase], saved.state.round, log);
+}
+
+SavedPosterior read_saved(const fs::path& path, const History* known) {
   SavedPosterior out;
   out.file = path;
   {
@@ -102,13 +141,10 @@ SavedPosterior read_saved(const fs::path& path) {
                                  path.string(), out.recipe.phases.size(), phase));
   }
   out.algorithm = out.recipe.phases[phase].algorithm;
-  const Message& q = out.state.global;
-  out.posterior = !find_algorithm(out.algorithm).point_estimate && is_proper(q);
-  if (out.posterior && q.full()) {
-    out.withheld = condition_problem(condition_number(q.lambda_packed(), q.size()));
-    out.posterior = out.withheld.empty();
-  }
-  judge(out);
+  const std::optional<History> read = known == nullptr ? log_beside(path) : std::nullopt;
+  const History* const log = read ? &*read : known;
+  judge(out, log);
+  if (!find_algorithm(out.algorithm).point_estimate) find_what_is_told(out, phase, log);
   return out;
 }
 
@@ -129,7 +165,10 @@ void use_curvature(SavedPosterior& saved) {
   saved.curvature->distance = distance_to_mode(curvature, saved.state.prior, q);
   saved.state.global = to_message<float>(q);
   const Message& global = saved.state.global;
-  saved.withheld = condition_problem(condition_number(global.lambda_packed(), global.size()));
+  saved.start_precision = 0;  // no Hessian knows where factors began
+  saved.withheld = saved.verdict.trust == Trust::none
+                       ? trust_text(saved.verdict)
+                       : condition_problem(condition_number(global.lambda_packed(), global.size()));
   saved.posterior = saved.withheld.empty();
 }
 
@@ -163,11 +202,11 @@ fs::path checkpoint_of(const fs::path& path) {
   return out;
 }
 
-SavedPosterior read_posterior(const fs::path& run_or_checkpoint) {
+SavedPosterior read_posterior(const fs::path& run_or_checkpoint, const History* known) {
   for (int tries = 1;; ++tries) {
     const fs::path file = checkpoint_of(run_or_checkpoint);
     try {
-      SavedPosterior saved = read_saved(file);
+      SavedPosterior saved = read_saved(file, known);
       use_curvature(saved);
       return saved;
     } catch (const InputError&) {
@@ -230,7 +269,33 @@ std::string no_draws(const SavedPosterior& saved, std::string_view what) {
 }
 
 std::string distrust(const SavedPosterior& saved) {
-  return saved.verdict.trust == Trust::none ? trust_text(saved.verdict) : "";
+  const std::string text = trust_text(saved.verdict);
+  return saved.verdict.trust == Trust::none && saved.withheld != text ? text : "";
+}
+
+std::vector<double> start_shares(const SavedPosterior& saved) {
+  if (!saved.posterior || !(saved.start_precision > 0)) return {};
+  return start_shares(saved.state.global, saved.start_precision);
+}
+
+std::string start_note(const SavedPosterior& saved) {
+  if (!saved.posterior || saved.start_precision == 0) return {};
+  const std::string remedy = fmt::format("phase.{}.factors = \"flat\"", saved.state.phase);
+  if (std::isnan(saved.start_precision)) {
+    return fmt::format(
+        "how much of the precisions is still alpha from the phase's beginning, and not inferred, "
+        "is not "
+        "known ({}: none)",
+        remedy);
+  }
+  const std::vector<double> shares = start_shares(saved);
+  const double most = *std::ranges::max_element(shares);
+  if (most <= kStartSaid) return {};
+  return fmt::format(
+      "up to {:.0f} % of a weight's precision is still alpha from the phase's beginning and was "
+      "not "
+      "inferred: deviations are too small by up to {:.0f} % (more rounds, or {})",
+      100 * most, 100 * (1 - std::sqrt(1 - most)), remedy);
 }
 
 std::string unfinished(const SavedPosterior& saved) {

@@ -11,12 +11,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "fedep/config/recipe.h"
 #include "fedep/data/dataset.h"
 #include "fedep/message/layout.h"
 #include "fedep/model/model.h"
 #include "fedep/round/server_state.h"
+#include "fedep/store/history.h"
 #include "fedep/store/verdict.h"
 
 namespace fedep {
@@ -34,17 +36,24 @@ struct SavedPosterior {
     double distance = 0;  // of the mean from the mode, in deviations
   };
   std::optional<CurvatureUse> curvature = {};
-  // Why q's variances are not told, though the algorithm infers them; empty where it does not, or they
-  // are.
+  // Why q's variances are not told, though the algorithm has some (withheld.h); empty where it has none,
+  // or they are.
   std::string withheld = {};
   bool over = false;     // no round follows
   Verdict verdict = {};  // on the run until here, by the log beside the checkpoint
+  // Part of every weight's precision that the phase's factors began with (round/start_left.h): 0 where
+  // they began flat, NaN where it is not known.
+  double start_precision = 0;
+
+  bool infers() const { return posterior || !withheld.empty(); }
 };
 
 // A run's latest checkpoint, or this one. Throws InputError if there is none, naming what is there.
 std::filesystem::path checkpoint_of(const std::filesystem::path& run_or_checkpoint);
 
-SavedPosterior read_posterior(const std::filesystem::path& run_or_checkpoint);
+// `known`: the log as far as it is known already; null: what is beside the checkpoint is read.
+SavedPosterior read_posterior(const std::filesystem::path& run_or_checkpoint,
+                              const History* known = nullptr);
 
 // How the run prepared a table's rows, as its features.json says; null where there is none.
 std::shared_ptr<const TableFeatures> kept_features(const SavedPosterior& saved);
@@ -63,6 +72,13 @@ std::string no_draws(const SavedPosterior& saved, std::string_view what);
 
 // What users are told of a run that is not to be trusted; nothing of others.
 std::string distrust(const SavedPosterior& saved);
+
+// Of every weight's precision, the part that is still alpha from the phase's beginning; empty where
+// there is none, or it is not known.
+std::vector<double> start_shares(const SavedPosterior& saved);
+// That it is more than 5 % somewhere, or not known; else nothing.
+inline constexpr double kStartSaid = 0.05;
+std::string start_note(const SavedPosterior& saved);
 
 // "played 300 of 1500 rounds", or nothing for a run that is over.
 std::string unfinished(const SavedPosterior& saved);

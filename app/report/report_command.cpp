@@ -12,6 +12,7 @@
 
 #include "app/file_name.h"
 #include "app/output.h"
+#include "app/posterior/told_spread.h"
 #include "app/report/report_build.h"
 #include "app/reproduce/result_curve.h"
 #include "app/whole_number.h"
@@ -38,6 +39,14 @@ struct Shown {
   std::vector<RowName> rows;  // of these runs, where the request has them
 };
 
+void tell_only_inferred(const fs::path& path, RunRecord& run) {
+  try {
+    run.posterior = only_inferred(path, &run.history, std::exchange(run.posterior, std::nullopt));
+  } catch (const InputError& error) {
+    run.faults.push_back(error.what());
+  }
+}
+
 Shown read_runs(const ReportRequest& request) {
   const std::vector<fs::path>& paths = request.runs;
   Shown shown;
@@ -51,6 +60,7 @@ Shown read_runs(const ReportRequest& request) {
         throw InputError(
             fmt::format("{}: run must have played a round, but has not{}", paths[i].string(), why));
       }
+      tell_only_inferred(paths[i], run);
       for (const std::string& fault : run.faults) {
         say("not shown of {}: {}\n", run.name, fault);
       }

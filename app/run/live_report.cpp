@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/posterior/told_spread.h"
 #include "app/report/report_build.h"
 #include "fedep/message/error.h"
 #include "fedep/page/report.h"
@@ -84,7 +85,9 @@ void LiveReport::count_participation(RunRecord& run) {
 void LiveReport::read_posterior_of(RunRecord& run) {
   if (std::string names = checkpoint_names(run_); names != checkpoints_) {
     checkpoints_ = std::move(names);
-    posterior_ = read_posterior(run_, run.recipe, kLargestLiveCheckpoint);
+    posterior_.reset();
+    posterior_ =
+        only_inferred(run_, &run.history, read_posterior(run_, run.recipe, kLargestLiveCheckpoint));
   }
   run.posterior = posterior_;
 }

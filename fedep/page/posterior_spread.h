@@ -33,6 +33,9 @@ struct PosteriorSpread {
   // belongs to it. Empty where no weight has a standard deviation.
   std::vector<double> edges;
   std::vector<LayerSpread> layers;
+  // For whoever knows them: why none of this is to be shown, and what else to say of it.
+  std::string withheld = {};
+  std::string note = {};
 };
 
 // Throws InputError for a file that is no checkpoint.

@@ -118,6 +118,9 @@ Json participation_json(const std::optional<Participation>& asked) {
 
 Json posterior_json(const std::optional<PosteriorSpread>& spread) {
   if (!spread) return nullptr;
+  if (!spread->withheld.empty()) {
+    return {{"round", spread->round}, {"weights", spread->weights}, {"withheld", spread->withheld}};
+  }
   Json out{{"round", spread->round},
            {"weights", spread->weights},
            {"isotropic", spread->isotropic},
@@ -133,6 +136,7 @@ Json posterior_json(const std::optional<PosteriorSpread>& spread) {
                              {"high", rounded(layer.high)},
                              {"counts", layer.counts}});
   }
+  if (!spread->note.empty()) out["note"] = spread->note;
   return out;
 }
 

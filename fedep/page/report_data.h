@@ -18,7 +18,7 @@
 //            "participation": {"clients", "counts": [times asked…]
 //                              or "times": [[times, clients]…]},
 //            "reliability": {"point": […], "marginal": […]}, "per_client": …,
-//            "posterior": {…}}…]}
+//            "posterior": {…} or {"round", "weights", "withheld": why}}…]}
 #pragma once
 
 #include <map>

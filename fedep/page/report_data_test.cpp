@@ -110,6 +110,17 @@ TEST(ReportData, HandsOnEvaluationPosteriorTablesAndNotices) {
   EXPECT_EQ(data["notices"][0], "b is not shown");
 }
 
+TEST(ReportData, HasNothingOfASpreadThatIsWithheldButWhy) {
+  RunRecord run = test_run("a", 1, half);
+  run.posterior = PosteriorSpread{
+      .round = 6, .weights = 2, .isotropic = true, .deviation = 0.5, .edges = {}, .layers = {}};
+  run.posterior->note = "half of it is alpha";
+  EXPECT_EQ(data_of(run)["posterior"]["note"], "half of it is alpha");
+  run.posterior->withheld = "precisions are set";
+  EXPECT_EQ(data_of(run)["posterior"],
+            Json({{"round", 6}, {"weights", 2}, {"withheld", "precisions are set"}}));
+}
+
 TEST(ReportData, HasOfAnEvaluationOnlyWhatThePageExpects) {
   RunRecord run = test_run("a", 1, half);
   run.evaluation =

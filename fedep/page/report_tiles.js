@@ -90,6 +90,10 @@ function renderReliability(data, visible) {
 // ---- posterior ----
 
 function spreadTile(index, name, spread, range) {
+  if (spread.withheld) {
+    return html("figure", { class: "card spread" }, tileHead(index, name, `${whole(spread.weights)} weights, after round ${whole(spread.round)}`),
+      html("p", { class: "hint" }, `No deviations are shown: ${spread.withheld}.`));
+  }
   const width = 470, left = 128, right = width - 14;
   const rowHeight = spread.isotropic ? 44 : 34;
   const layers = spread.isotropic ? [null] : spread.layers;
@@ -134,7 +138,8 @@ function spreadTile(index, name, spread, range) {
   const note = spread.isotropic
     ? `one precision for all ${whole(spread.weights)} weights: standard deviation ${isNumber(spread.deviation) ? Number(spread.deviation.toPrecision(3)) : "improper"}, after round ${whole(spread.round)}`
     : `${whole(spread.weights)} weights, after round ${whole(spread.round)}` + (improper > 0 ? `; ${whole(improper)} have no proper precision` : "");
-  return html("figure", { class: "card spread" }, tileHead(index, name, note), picture);
+  const doubt = spread.note ? html("p", { class: "hint" }, `Note: ${spread.note}.`) : "";
+  return html("figure", { class: "card spread" }, tileHead(index, name, note), picture, doubt);
 }
 
 function renderSpread(data, visible) {
@@ -142,8 +147,9 @@ function renderSpread(data, visible) {
     const run = group.runs.map((i) => data.runs[i]).find((r) => r.posterior);
     return run && visible(group) ? { index, name: group.runs.length > 1 ? `${group.name}, seed ${run.seed}` : group.name, spread: run.posterior } : null;
   }).filter(Boolean);
-  const values = chosen.flatMap(({ spread }) => (spread.isotropic ? [spread.deviation] : [spread.edges[0], spread.edges.at(-1)])).filter((v) => isNumber(v) && v > 0).map(Math.log10);
-  if (values.length === 0) return [];
+  const told = chosen.filter(({ spread }) => !spread.withheld);
+  const values = told.flatMap(({ spread }) => (spread.isotropic ? [spread.deviation] : [spread.edges[0], spread.edges.at(-1)])).filter((v) => isNumber(v) && v > 0).map(Math.log10);
+  if (values.length === 0) return chosen.filter(({ spread }) => spread.withheld).map(({ index, name, spread }) => spreadTile(index, name, spread, null));
   const pad = Math.max(0.3, 0.06 * (Math.max(...values) - Math.min(...values)));
   const range = { low: Math.min(...values) - pad, high: Math.max(...values) + pad };
   return chosen.map(({ index, name, spread }) => spreadTile(index, name, spread, range));
