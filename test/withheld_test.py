@@ -57,6 +57,7 @@ REASONS = {
     "set": (dict(inference='name = "scaled_identity"\nalpha = 0.2'), "precisions are set", "phase.0.inference.name"),
     "scaled by Laplace": (dict(inference=LAPLACE + "scale = 3"), "3 times what clients inferred", "phase.0.inference.scale = 1"),
     "scaled by NGVI": (dict(inference=NGVI + "scale = 0.5"), "0.5 times what clients inferred", "phase.0.inference.scale = 1"),
+    "begun by NGVI": (dict(inference=NGVI), "where a visit's running mean begins", "phase.0.inference.epochs"),
     "clipped by the method": (dict(inference=LAPLACE + "clip_std = 2"), "precisions are clipped", "phase.0.inference.clip_std = 0"),
     "rescaled": (
         dict(inference=MOMENTS + "langevin = true\nshrinkage = 1e-4\nrescale = true"),

@@ -65,6 +65,44 @@ std::string set_by_method(const PosteriorFacts& facts) {
                      set(facts, "inference." + found->key, found->value));
 }
 
+// Batches of squared gradients that a visit had on average: what its chain had, epoch by epoch. Without
+// a log there was at least one an epoch.
+double batches_of_a_visit(const PosteriorFacts& facts) {
+  const double epochs = phase_of(facts).inference->epochs;
+  double steps = 0, visits = 0;
+  if (facts.rounds != nullptr) {
+    for (const RoundRecord& round : *facts.rounds) {
+      if (round.round >= facts.round) break;
+      steps += double(round.client_steps);
+      visits += double(round.clients - round.dropped);
+    }
+  }
+  const double an_epoch = visits > 0 ? steps / visits / facts.recipe.client.epochs : 1;
+  return epochs * std::max(1.0, an_epoch);
+}
+
+std::string begun_by_method(const PosteriorFacts& facts) {
+  constexpr double kMost = 0.05;
+  const std::optional<InferenceSettings>& inference = phase_of(facts).inference;
+  if (facts.full || !inference) return {};
+  const auto method = std::ranges::find(methods(), inference->name, &Method::name);
+  if (method == methods().end() || method->start_left == nullptr) return {};
+  const double batches = batches_of_a_visit(facts);
+  const double left = method->start_left(*inference, batches);
+  if (left <= kMost) return {};
+  int epochs = inference->epochs;
+  while (epochs < 1'000'000 &&
+         method->start_left(*inference, batches * epochs / inference->epochs) > kMost) {
+    epochs *= 2;
+  }
+  return fmt::format(
+      "precisions are scaled: {:.0f} % of them is inferred, for the rest stands initial_scale = "
+      "{}, where "
+      "a visit's running mean begins; {} gives inferred ones",
+      100 * (1 - left), inference->initial_scale,
+      set(facts, "inference.epochs", fmt::format("{}", epochs)));
+}
+
 // A sum of what all clients inferred is what a posterior is.
 std::string no_product(const PosteriorFacts& facts) {
   const PhaseSettings& phase = phase_of(facts);
@@ -116,8 +154,8 @@ std::string ill_conditioned(const PosteriorFacts& facts) {
   return facts.full ? condition_problem(facts.condition) : std::string();
 }
 
-constexpr std::array kReasons{set_by_method, no_product, clipped,        floored,
-                              not_trusted,   improper,   ill_conditioned};
+constexpr std::array kReasons{set_by_method, begun_by_method, no_product, clipped,
+                              floored,       not_trusted,     improper,   ill_conditioned};
 
 }  // namespace
 

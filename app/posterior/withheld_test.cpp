@@ -62,6 +62,23 @@ TEST(Withheld, NamesTheKeyOfTheMethodsSetting) {
   EXPECT_THAT(run.why(), HasSubstr("phase.1.inference.name = \"laplace\""));
 }
 
+// 4 chain epochs of 6 batches a visit; 5 epochs of squared gradients are 30 batches: 0.9^30 is 4.2 %.
+TEST(Withheld, IsARunningMeanThatHasNotForgottenWhereItBegan) {
+  Played run;
+  run.recipe.client.epochs = 4;
+  run.recipe.phases[1].inference = InferenceSettings{.name = "ngvi", .epochs = 5, .decay = 0.9};
+  for (RoundRecord& round : run.rounds) {
+    round.clients = 3;
+    round.client_steps = 3 * 4 * 6;
+  }
+  EXPECT_THAT(run.why(), IsEmpty());
+  run.recipe.phases[1].inference->epochs = 4;  // 0.9^24 is 8 %
+  EXPECT_THAT(run.why(), HasSubstr("92 % of them is inferred"));
+  EXPECT_THAT(run.why(), HasSubstr("phase.1.inference.epochs = 8 "));
+  run.log = false;
+  EXPECT_THAT(run.why(), HasSubstr("34 % of them is inferred"));  // 1 - 0.9^4
+}
+
 TEST(Withheld, IsWhatIsNoProductOfTheClients) {
   Played run;
   PhaseSettings& phase = run.recipe.phases[1];

@@ -26,6 +26,9 @@ struct Method {
   void (*check)(const InferenceSettings& settings, int chain_epochs) = nullptr;
   // What in these settings makes its precisions something else than inferred. Null: nothing can.
   std::optional<PrecisionSetting> (*precision_setting)(const InferenceSettings& settings) = nullptr;
+  // The part of a visit's precision that is a setting still, after so many batches of squared
+  // gradients. Null: none is.
+  double (*start_left)(const InferenceSettings& settings, double batches) = nullptr;
 };
 
 std::span<const Method> methods();

@@ -2,6 +2,7 @@
 // made of them would tell a setting, and are told to nobody.
 #pragma once
 
+#include <cmath>
 #include <optional>
 #include <string>
 
@@ -43,6 +44,11 @@ inline std::optional<PrecisionSetting> fisher_setting(const InferenceSettings& s
         .value = "1"};
   }
   return clip_setting(settings);
+}
+
+// NGVI: the weight that initial_scale, where its running mean begins, still has after so many batches.
+inline double running_mean_start(const InferenceSettings& settings, double batches) {
+  return std::pow(settings.decay, batches);
 }
 
 inline std::optional<PrecisionSetting> moments_setting(const InferenceSettings& settings) {

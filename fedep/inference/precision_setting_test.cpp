@@ -55,6 +55,16 @@ TEST(PrecisionSetting, IsNamedByItsKey) {
   }
 }
 
+TEST(PrecisionSetting, IsTheStartOfNgvisRunningMeanAndIsForgottenBatchByBatch) {
+  InferenceSettings settings = textbook("ngvi");
+  settings.decay = 0.9;
+  const auto start_left = find_method("ngvi").start_left;
+  EXPECT_EQ(start_left(settings, 0), 1);
+  EXPECT_NEAR(start_left(settings, 22), 0.0985, 1e-4);  // 0.9^22
+  for (const Method& method : methods())
+    EXPECT_EQ(method.start_left != nullptr, method.name == "ngvi");
+}
+
 // A chain without Langevin noise ends at the mode, where Laplace's curvature is to be taken.
 TEST(PrecisionSetting, IsNotTheLackOfNoiseWherePrecisionsComeFromGradients) {
   for (const char* name : {"laplace", "ngvi"}) {

@@ -51,7 +51,8 @@ inline constexpr std::array kMethodTable{
                   .summary = "natural-gradient variational inference of the precision",
                   .family = Family::diagonal,
                   .check = check_ngvi,
-                  .precision_setting = fisher_setting},
+                  .precision_setting = fisher_setting,
+                  .start_left = running_mean_start},
                  ngvi<V>},
 };
 
