@@ -12,7 +12,7 @@ import random
 import sys
 import unittest
 
-from own_table_test import solve
+from own_table_test import deviations, solve
 from program import FolderTest, Program
 
 PROGRAM = None
@@ -77,11 +77,6 @@ def pooled_posterior(rows):
                     hessian[i][j] += mean * x[i] * x[j]
         weights = [w + step for w, step in zip(weights, solve(hessian, gradient))]
     return weights, hessian
-
-
-def deviations(hessian):
-    """Of the normal distribution with this precision matrix."""
-    return [math.sqrt(solve(hessian, [float(i == j) for j in range(3)])[i]) for i in range(3)]
 
 
 class CountTable(FolderTest):
