@@ -20,7 +20,7 @@
 #include "fedep/message/error.h"
 #include "fedep/sim/coverage/coverage_study.h"
 #include "fedep/sim/family_choice.h"
-#include "fedep/sim/learning_task.h"
+#include "fedep/sim/task.h"
 #include "fedep/store/durable_file.h"
 #include "fedep/store/json.h"
 
@@ -88,7 +88,9 @@ CoverageReport study_coverage(const Recipe& recipe, const CoverageAsked& asked) 
     throw InputError(
         fmt::format("coverage: data must have rows, but {} have none", recipe.data.name));
   }
-  const auto rows = open_task_data(recipe, asked.data);
+  const std::unique_ptr<Task> task = make_task(recipe, asked.data);
+  plan_run(decide_families(recipe, *task).recipe, *task);  // what a run would be refused for
+  const Dataset* const rows = task->data();
   CoverageReport report{
       .recipe = asked.recipe,
       .data = rows->info().name,
