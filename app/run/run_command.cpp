@@ -117,6 +117,9 @@ int check(const RunOptions& options) {
   check_sizes(sizes, total_memory());
   print_text("{}", to_toml(recipe));
   for (const std::string& reason : families.reasons) say("{}\n", reason);
+  for (const std::string& line : momentum_remarks(phases, task->population().size())) {
+    say("{}\n", line);
+  }
   warn_of_run(recipe, phases, *task, find_place(options.device, options.threads));
   if (const std::string steps = visit_steps_text(recipe, phases, *task); !steps.empty()) {
     say("{}\n", steps);

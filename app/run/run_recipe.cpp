@@ -30,6 +30,7 @@
 #include "fedep/data/table/table_features.h"
 #include "fedep/message/check.h"
 #include "fedep/optim/optimizer.h"
+#include "fedep/page/factor_gap_text.h"
 #include "fedep/sim/curvature.h"
 #include "fedep/sim/family_choice.h"
 #include "fedep/store/burn_in.h"
@@ -123,11 +124,23 @@ std::optional<SharedBurnIn> find_burn_in(const Recipe& recipe, std::uint64_t dat
   return SharedBurnIn(options.burn_in, recipe, origin_of(recipe, data, options), layout, tell);
 }
 
+// How q and its factors stand to one another, where that is worth a line.
+std::string factors_text(const Recipe& recipe, Place& place,
+                         const std::vector<RoundRecord>& rounds) {
+  if (const auto round = last_factor_gap(rounds)) return factor_gap_text(recipe, *round);
+  const bool stateful = std::ranges::any_of(recipe.phases, [](const PhaseSettings& phase) {
+    return phase.cavity.value_or(find_algorithm(phase.algorithm).cavity) == CavityKind::own_factor;
+  });
+  if (!stateful || place.sites().in_memory()) return {};
+  return "clients' factors are on disk (checkpoint.sites), so q was not held against their product";
+}
+
 // What is said and written once no round follows.
-void finish_run(const Recipe& recipe, const Task& task, const Place& place,
-                const RunDirectory& directory, const RecipeRun& run) {
+void finish_run(const Recipe& recipe, const Task& task, Place& place, const RunDirectory& directory,
+                const RecipeRun& run) {
   const RunSummary summary = summary_of(run.history);
   tell(refusals_text(summary));
+  tell(factors_text(recipe, place, run.history.rounds));
   if (run.result.end != RunEnd::done) return;
   write_last_evaluation(directory.path(), run.result.state.round, place.reliability());
   if (task.data() == nullptr || often_refused(summary)) return;

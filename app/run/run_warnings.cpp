@@ -12,6 +12,7 @@
 #include "fedep/data/registry.h"
 #include "fedep/data/table/table_features.h"
 #include "fedep/message/nearest.h"
+#include "fedep/model/registry.h"
 #include "fedep/sim/chain/chain.h"
 #include "fedep/sim/prior_pull.h"
 
@@ -60,6 +61,17 @@ std::vector<std::string> idle_schedules(const Phase& phase) {
   look("clip", phase.schedule.clip);
   look("alpha", phase.schedule.alpha);
   return names;
+}
+
+// Where a network begins with weights that are all alike, or nothing.
+std::string beginning_problem(const Recipe& recipe, const Phase& phase, const Task& task) {
+  const bool at_prior = !phase.algorithm->point_estimate && phase.first_round == 0 &&
+                        phase.factors == FactorStart::flat && recipe.server.prior;
+  if (!at_prior || task.data() == nullptr || find_model(recipe.model.name).is_linear) return {};
+  return fmt::format(
+      "all weights of the model ({}) begin at the prior's mean, and a network's weights that are "
+      "alike stay alike: let a fed_avg phase go first, or set factors = \"carry_mean\"",
+      recipe.model.name);
 }
 
 // Steps of a visit, where rows that were taken out of training leave fewer full batches.
@@ -151,14 +163,33 @@ std::vector<std::string> warnings_of(const Recipe& recipe, const std::vector<Pha
       lines.push_back(fmt::format("phase.{} ({}): the schedule of {} begins after the phase's end",
                                   i, name, schedule));
     }
-    const std::string fewer = lost_steps(recipe, phases[i], task);
-    if (!fewer.empty()) lines.push_back(fmt::format("phase.{} ({}): {}", i, name, fewer));
+    for (const std::string& line :
+         {lost_steps(recipe, phases[i], task), beginning_problem(recipe, phases[i], task)}) {
+      if (!line.empty()) lines.push_back(fmt::format("phase.{} ({}): {}", i, name, line));
+    }
   }
   if (const Dataset* const data = task.data(); data != nullptr) {
     const double own = least_curvature(recipe.model, data->info());
     for (const StrongPull& pull : strong_pulls(recipe, phases, task.population(), own)) {
       lines.push_back(to_text(pull));
     }
+  }
+  return lines;
+}
+
+std::vector<std::string> momentum_remarks(const std::vector<Phase>& phases, std::size_t clients) {
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < phases.size(); ++i) {
+    const Phase& phase = phases[i];
+    const OptimizerSettings& server = phase.server_optimizer;
+    const bool parts = phase.stateful() && server.name == "sgd" && server.momentum > 0 &&
+                       phase.clients_per_round < clients && phase.clock == FactorClock::visit;
+    if (!parts) continue;
+    lines.push_back(fmt::format(
+        "phase.{} ({}): the server's momentum of {:g} acts in every round, a client's only on its "
+        "visits, and {} of {} clients are asked: while they learn q is not the product of the "
+        "prior and their factors; factor_clock = \"round\" keeps it so",
+        i, phase.algorithm->name, server.momentum, phase.clients_per_round, clients));
   }
   return lines;
 }

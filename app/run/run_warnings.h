@@ -13,10 +13,14 @@
 namespace fedep {
 
 // A line each: records that were left out, columns that do not vary, nobody held out, nobody with a
-// batch, cooldowns and schedules without effect or with too much, steps that calibration rows cost, a
-// prior that makes clients diverge.
+// batch, cooldowns and schedules without effect or with too much, steps that calibration rows cost,
+// networks that begin with weights that are alike, a prior that makes clients diverge.
 std::vector<std::string> warnings_of(const Recipe& recipe, const std::vector<Phase>& phases,
                                      const Task& task);
+
+// A line for each phase whose q parts from the product of its factors, because of so many clients not
+// all are asked and momentum acts on their visits.
+std::vector<std::string> momentum_remarks(const std::vector<Phase>& phases, std::size_t clients);
 
 // "steps a visit: 47 (fed_avg), 40 (fed_ep)", or nothing where clients make none.
 std::string visit_steps_text(const Recipe& recipe, const std::vector<Phase>& phases,

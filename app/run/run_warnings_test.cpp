@@ -13,6 +13,7 @@
 namespace fedep {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -68,6 +69,36 @@ TEST(RunWarnings, SayWhatCalibrationRowsCostInSteps) {
   recipe.client.remainder = Remainder::drop;
   EXPECT_THAT(warnings_for(recipe, ward_table()),
               ElementsAre(HasSubstr("clients make 15.0 steps a visit where they would make 20.0")));
+}
+
+TEST(MomentumRemarks, NameMomentumThatPartsQFromItsFactors) {
+  Phase phase{.algorithm = &find_algorithm("fed_ep"), .cavity = CavityKind::own_factor};
+  phase.server_optimizer = phase.factor_optimizer = {.momentum = 0.9};
+  phase.clients_per_round = 3;
+  EXPECT_THAT(momentum_remarks({phase}, 3), IsEmpty());  // all are asked
+  EXPECT_THAT(momentum_remarks({phase}, 4),
+              ElementsAre(AllOf(HasSubstr("phase.0 (fed_ep)"), HasSubstr("momentum of 0.9"),
+                                HasSubstr("3 of 4 clients"), HasSubstr("factor_clock"))));
+  phase.clock = FactorClock::round;
+  EXPECT_THAT(momentum_remarks({phase}, 4), IsEmpty());
+  phase.clock = FactorClock::visit;
+  phase.server_optimizer.momentum = 0;
+  EXPECT_THAT(momentum_remarks({phase}, 4), IsEmpty());
+}
+
+TEST(RunWarnings, NameNetworksThatBeginWithWeightsAllAlike) {
+  const auto of = [](const std::vector<std::string>& changes) {
+    const Recipe recipe = parse_recipe(
+        "[data]\nname = \"random_images\"\nclients = 3\nexamples = 20\n[model]\nname = "
+        "\"resnet_small\"\n[server]\nclients_per_round = 3\nprior = { precision = 1.0 }\n"
+        "[[phase]]\nalgorithm = \"fed_ep\"\nrounds = 2\n[phase.inference]\nname = "
+        "\"scaled_identity\"\nalpha = 0.01\n",
+        "recipe", changes);
+    return warnings_for(recipe, "");
+  };
+  EXPECT_THAT(of({}), ElementsAre(AllOf(HasSubstr("alike"), HasSubstr("carry_mean"))));
+  EXPECT_THAT(of({"phase.0.factors=carry_mean"}), IsEmpty());
+  EXPECT_THAT(of({"server.prior=flat"}), IsEmpty());
 }
 
 }  // namespace

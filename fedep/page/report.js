@@ -245,19 +245,26 @@ function renderThreshold() {
 
 const COUNTERS = [["dropped", "Dropped out"], ["outside_grid", "Outside the grid"], ["diverged", "Of these, not finite"], ["skipped", "Left out by the guard"], ["clipped", "Clipped"], ["guarded", "Guard acted or counted"], ["backed_off", "Rounds backed off"]];
 
+// The farthest of a group's runs, |q - q_0 Π q_k| / |q|.
+function gapCell(runs) {
+  const gaps = runs.filter((run) => run.factor_gap).map(({ factor_gap: gap }) => Math.max(gap.eta ?? Infinity, gap.lambda ?? Infinity));
+  return html("td", { class: gaps.length === 0 ? "zero" : null }, gaps.length === 0 ? "–" : Math.max(...gaps).toPrecision(2));
+}
+
 function renderCounters() {
   const rows = data.groups.map((group, index) => {
     const runs = runsOf(group);
     return html("tr", {}, groupCell(group, index, "mean"), html("td", {}, whole(meanOf(runs.map((run) => run.asked * run.played)).mean)),
-      COUNTERS.map(([key]) => {
+      gapCell(runs), COUNTERS.map(([key]) => {
         const totals = runs.map((run) => run.counters[key].total);
         const { mean } = meanOf(totals);
         const rounds = Math.max(...runs.map((run) => run.counters[key].rounds));
         return html("td", { class: mean === 0 ? "zero" : null }, plain(mean, Math.max(1, String(Math.round(mean)).length)), mean > 0 ? html("span", { class: "sub" }, `in ${plural(rounds, "round")}`) : null);
       }));
   });
-  byId("counters").replaceChildren(html("table", {}, html("thead", {}, html("tr", {}, ["Run", "Clients asked", ...COUNTERS.map(([, title]) => title)].map((head, i) =>
-    html("th", { scope: "col", class: i === 0 ? "text first" : null }, head)))), html("tbody", {}, rows)));
+  byId("counters").replaceChildren(html("table", {}, html("thead", {}, html("tr", {}, ["Run", "Clients asked", "q from its factors", ...COUNTERS.map(([, title]) => title)].map((head, i) =>
+    html("th", { scope: "col", class: i === 0 ? "text first" : null }, head)))), html("tbody", {}, rows)),
+    ...data.runs.filter((run) => run.factor_gap?.text).map((run) => html("p", { class: "hint" }, `${run.name}: ${run.factor_gap.text}`)));
 }
 
 function renderRecipes() {

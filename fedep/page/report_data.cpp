@@ -6,6 +6,7 @@
 
 #include "fedep/algorithm/algorithm.h"
 #include "fedep/config/write_recipe.h"
+#include "fedep/page/factor_gap_text.h"
 #include "fedep/page/recipe_diff.h"
 #include "fedep/page/run_curves.h"
 
@@ -83,6 +84,15 @@ Json counters_json(const RunRecord& run) {
           {"diverged", json(counters.diverged)},    {"skipped", json(counters.skipped)},
           {"clipped", json(counters.clipped)},      {"guarded", json(counters.guarded)},
           {"backed_off", json(counters.backed_off)}};
+}
+
+Json factor_gap_json(const RunRecord& run) {
+  const std::optional<RoundRecord> round = last_factor_gap(run.history.rounds);
+  if (!round) return nullptr;
+  return {{"round", round->round},
+          {"eta", rounded(round->factor_gap_eta)},
+          {"lambda", rounded(round->factor_gap_lambda)},
+          {"text", factor_gap_text(run.recipe, *round)}};
 }
 
 // Only the number of clients must be known.
@@ -232,6 +242,7 @@ Json run_json(const RunRecord& run) {
           {"seconds", rounded(cumulative(run, seconds_of))},
           {"curves", curves_json(run)},
           {"counters", counters_json(run)},
+          {"factor_gap", factor_gap_json(run)},
           {"participation", participation_json(participation_of(run))},
           {"reliability", reliability_json(run.evaluation)},
           {"per_client", per_client_json(run.evaluation)},

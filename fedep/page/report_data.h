@@ -15,6 +15,7 @@
 //            "bytes": [cumulative…], "seconds": [cumulative…],
 //            "curves": {"accuracy": [a value or null per round, or per rounds_each of them]…},
 //            "counters": {"dropped": {"total", "rounds": that had some}…},
+//            "factor_gap": null or {"round", "eta", "lambda", "text": a sentence where it is far},
 //            "participation": {"clients", "counts": [times asked…]
 //                              or "times": [[times, clients]…]},
 //            "reliability": {"point": […], "marginal": […]}, "per_client": …,

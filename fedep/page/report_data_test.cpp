@@ -96,6 +96,18 @@ TEST(ReportData, AddsUpGuardsAndDropouts) {
   EXPECT_EQ(counters["guarded"]["total"], 0);
 }
 
+TEST(ReportData, SaysHowFarQIsFromItsFactorsWhereSomebodyLooked) {
+  RunRecord run = test_run("a", 1, half, {"server.optimizer.momentum=0.9"});
+  EXPECT_TRUE(data_of(run)["factor_gap"].is_null());
+  run.history.rounds[4].factor_gap_eta = 0.5;
+  run.history.rounds[4].factor_gap_lambda = 0.25;
+  const Json gap = data_of(run)["factor_gap"];
+  EXPECT_EQ(gap["round"], 4);
+  EXPECT_EQ(gap["eta"], 0.5);
+  EXPECT_EQ(gap["lambda"], 0.25);
+  EXPECT_NE(std::string(gap["text"]).find("momentum"), std::string::npos);
+}
+
 TEST(ReportData, HandsOnEvaluationPosteriorTablesAndNotices) {
   RunRecord run = test_run("a", 1, half);
   run.evaluation =

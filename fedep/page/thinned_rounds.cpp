@@ -34,6 +34,10 @@ void join(RoundRecord& record, const RoundRecord& next) {
   record.bytes_up += next.bytes_up;
   record.bytes_down += next.bytes_down;
   record.seconds += next.seconds;
+  if (!std::isnan(next.factor_gap_eta)) {
+    record.factor_gap_eta = next.factor_gap_eta;
+    record.factor_gap_lambda = next.factor_gap_lambda;
+  }
   if (std::isfinite(next.train_loss)) record.train_loss = next.train_loss;
   if (next.window_end) record.window_end = next.window_end;
   for (const auto& [name, value] : next.scores) {

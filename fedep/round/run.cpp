@@ -5,6 +5,7 @@
 
 #include "fedep/message/check.h"
 #include "fedep/round/convergence.h"
+#include "fedep/round/factor_gap.h"
 
 namespace fedep {
 namespace {
@@ -41,6 +42,16 @@ WindowNumbers follow_window(const RunParts& parts, const Phase& phase, const Rou
   }
   window.begins = begins;
   return window;
+}
+
+// q is held against the product of its factors at a phase's end and, where they are read anyway, at
+// checkpoints; not where each of them would have to come from a disk. It does not depend on who
+// stopped a run when.
+bool compares_factors(const CheckpointSettings& settings, const Phase& phase,
+                      std::int64_t completed, bool over, const SiteStore& sites) {
+  if (!phase.stateful() || !sites.in_memory()) return false;
+  const bool checkpoint = settings.factors && settings.every > 0 && completed % settings.every == 0;
+  return checkpoint || over || completed == phase.end_round();
 }
 
 }  // namespace
@@ -91,6 +102,10 @@ RunResult play_run(const RunParts& parts, HostVector<float> initial, const RunHo
     report.numbers = place.play(state, phase);
     report.numbers.window = follow_window(parts, phase, report.numbers, state);
     report.last = over = is_over(parts.recipe, parts.phases, state);
+    if (compares_factors(parts.recipe.checkpoint, phase, state.round, over, place.sites())) {
+      place.bring_home(state);
+      report.numbers.factor_gap = factor_gap(state, phase, parts.population, place.sites());
+    }
     const bool stop = hooks.stop_requested && hooks.stop_requested();
     if (over || is_due(parts.recipe.evaluate.every, state.round, rounds)) {
       report.metrics = place.evaluate(state, over);

@@ -54,6 +54,8 @@ class SiteStore {
   virtual void keep_only(std::span<const SiteManifest> manifests) = 0;
 
   virtual std::size_t visited() const = 0;
+  // Whether reading all states again and again costs no more than memory does.
+  virtual bool in_memory() const { return true; }
 };
 
 // Where saved states go, one for every client and the round in which it was made (store/site_files.h).

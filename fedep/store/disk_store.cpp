@@ -64,6 +64,7 @@ class DiskStore final : public SiteStore {
   }
 
   std::size_t visited() const override { return settled_.size(); }
+  bool in_memory() const override { return false; }
 
  private:
   std::optional<SiteState> read(const SiteManifest& versions, std::uint64_t client) const {

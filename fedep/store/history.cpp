@@ -30,6 +30,8 @@ RoundRecord record_of(std::int64_t round, std::string_view phase, const RoundNum
                      .guarded = std::int64_t(numbers.guarded()),
                      .step_scale = numbers.step_scale,
                      .condition = numbers.condition,
+                     .factor_gap_eta = numbers.factor_gap.eta,
+                     .factor_gap_lambda = numbers.factor_gap.lambda,
                      .client_steps = std::int64_t(numbers.steps),
                      .bytes_up = std::int64_t(numbers.bytes_up),
                      .bytes_down = std::int64_t(numbers.bytes_down),

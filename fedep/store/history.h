@@ -63,6 +63,9 @@ struct RoundRecord {
   // Part of every weight's precision in q that factors began with (round/start_left.h); nothing where they
   // began flat or nobody said; NaN: not to be known.
   std::optional<double> start_precision = {};
+  // Of q to the product of prior and factors, relative; NaN: nobody looked.
+  double factor_gap_eta = std::numeric_limits<double>::quiet_NaN();
+  double factor_gap_lambda = std::numeric_limits<double>::quiet_NaN();
   std::int64_t client_steps = 0;
   std::int64_t bytes_up = 0;
   std::int64_t bytes_down = 0;

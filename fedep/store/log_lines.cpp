@@ -42,8 +42,12 @@ void read(const Json& line, const char* name, std::optional<double>& value) {
 
 // What a round without scores says; everything else on a round's line is a score.
 bool is_own_field(const std::string& name) {
-  static const RoundRecord every{
-      .condition = 1, .start_precision = 1, .window = 1, .window_end = WindowEnd{.judged = false}};
+  static const RoundRecord every{.condition = 1,
+                                 .start_precision = 1,
+                                 .factor_gap_eta = 1,
+                                 .factor_gap_lambda = 1,
+                                 .window = 1,
+                                 .window_end = WindowEnd{.judged = false}};
   static const Json own = Json::parse(line_of(every));
   return own.contains(name);
 }
@@ -87,6 +91,8 @@ RoundRecord round_in(const Json& line) {
   read(line, "step_scale", round.step_scale);
   read(line, "condition", round.condition);
   read(line, "start_precision", round.start_precision);
+  read(line, "factor_gap_eta", round.factor_gap_eta);
+  read(line, "factor_gap_lambda", round.factor_gap_lambda);
   read(line, "client_steps", round.client_steps);
   read(line, "bytes_up", round.bytes_up);
   read(line, "bytes_down", round.bytes_down);
@@ -160,6 +166,10 @@ std::string line_of(const RoundRecord& round) {
             {"seconds", round.seconds},
             {"train_loss", number(round.train_loss)}};
   if (round.condition != 0) line["condition"] = number(round.condition);
+  if (!std::isnan(round.factor_gap_eta)) {
+    line["factor_gap_eta"] = number(round.factor_gap_eta);
+    line["factor_gap_lambda"] = number(round.factor_gap_lambda);
+  }
   if (round.start_precision) line["start_precision"] = number(*round.start_precision);
   if (round.window > 0) line["window"] = round.window;
   if (const auto& end = round.window_end) {
