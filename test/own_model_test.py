@@ -12,6 +12,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 import unittest
 from pathlib import Path
 
@@ -83,6 +84,12 @@ class OwnModelTest(FolderTest):
         for line, p in zip(point, printed, strict=True):
             self.assertAlmostEqual(json.loads(line)["probabilities"]["yes"], p, places=5)
         self.assertNotEqual((self.folder / "exported/model.pt").read_bytes(), (self.folder / "stays.pt").read_bytes())
+
+    def test_the_recipe_forgets_the_precision_that_its_posterior_began_with(self):
+        settings = tomllib.loads(self.shell("fedep check stays.toml --settings").stdout)
+        posterior = settings["phase"][1]
+        self.assertEqual(settings["server"]["clients_per_round"], 4)  # all of them, so that each round is a visit
+        self.assertLess((1 - posterior["damping"]) ** posterior["rounds"], 1e-4)
 
     def test_dropout_does_not_depend_on_threads(self):
         self.shell("python3 make_data.py && python3 make_model.py")
