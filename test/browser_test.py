@@ -65,6 +65,10 @@ def setUpModule():
     file = folder / "fed_pa" / "evaluation.json"
     evaluation = json.loads(file.read_text())
     evaluation["per_client"] = [{"client": f"<b>{i}</b>", "examples": 10 * i + 5, "metrics": {"accuracy": 0.5 + i / 60}} for i in range(24)]
+    few = {"examples": 9, "events": 0, "auc": None, "bins": [], "missing": ["no AUC: 0 of 9 had the outcome"]}
+    risk = {"examples": 90, "events": 30, "auc": 0.8, "auc_se": 0.05, "intercept": -0.1, "intercept_se": 0.2, "slope": 0.5, "slope_se": 0.1,
+            "bins": [{"risk": 0.1 + i / 10, "observed": 0.2 + i / 20, "examples": 10} for i in range(9)], "missing": []}  # fmt: skip
+    evaluation["risk"] = {"point": risk, "clients": [{"client": "<b>A</b>", "point": risk}, {"client": "B", "point": few}]}
     file.write_text(json.dumps(evaluation))
     PAGE = folder / "report.html"
     done = PROGRAM.run("report", *runs, "--out", PAGE)
@@ -277,6 +281,14 @@ class OtherParts(BrowserTest):
         self.assertEqual(len(self.all("#summary-table tbody tr")), 4)
         self.assertGreater(len(self.all("figure.participation rect")), 29)
         self.assertEqual(len(self.all("figure.per-client circle")), 24)
+        self.assertEqual(len(self.all("figure.risk")), 1)  # the one that tells of risks
+        self.assertEqual(len(self.all("figure.risk g.point circle")), 9)
+        self.assertIn("slope 0.50 ± 0.10", self.one("figure.risk .note").text)
+        self.click(self.one("figure.risk summary"))
+        rows = [row.text for row in self.all("figure.risk tbody tr")]
+        self.assertEqual(len(rows), 3)
+        self.assertIn("<b>A</b> 30 of 90 0.80 ± 0.05", rows[0])
+        self.assertEqual(rows[2], "no AUC: 0 of 9 had the outcome")
         differing = [cell.text for cell in self.all("#diff tbody tr td:first-child")]
         self.assertIn("phase.1.algorithm", differing)
         self.assertIn("phase.1.inference.name", differing)

@@ -13,6 +13,7 @@
 
 #include "app/output.h"
 #include "app/posterior/evaluation_file.h"
+#include "app/posterior/risk_text.h"
 #include "app/posterior/saved_posterior.h"
 #include "app/reproduce/table_metrics.h"
 #include "app/run/run_recipe.h"
@@ -198,7 +199,8 @@ std::string evaluation_text(const EvaluateReport& report, bool per_client) {
     }
     out += '\n';
   }
-  return per_client ? out + client_table(report) : out;
+  if (per_client) out += client_table(report);
+  return out + risk_text(report.scores, per_client);
 }
 
 Json evaluation_json(const EvaluateReport& report) {
@@ -218,6 +220,7 @@ Json evaluation_json(const EvaluateReport& report) {
   json.update(evaluation_json(report.round, {report.scores.point, report.scores.marginal}));
   json["per_client"] = std::move(clients);
   if (!report.withheld.empty()) json["withheld"] = report.withheld;
+  if (Json risk = risk_json(report.scores); !risk.is_null()) json["risk"] = std::move(risk);
   return json;
 }
 

@@ -8,7 +8,8 @@
 // evaluation.json: {"data", "algorithm", "round", "samples", "layers", "examples",
 //   "metrics": {"accuracy": …, "nll_calibrated": …, "accuracy_marginal": …}, "run": {"trust", "why", "helps"},
 //   "reliability": {"point": [{"confidence", "accuracy", "weight"} × 15], "marginal": […]},
-//   "per_client": [{"client", "examples", "metrics": {…}}]}
+//   "per_client": [{"client", "examples", "metrics": {…}}],
+//   "risk": {…}, of yes or no, as in risk_text.h}
 // as in evaluation_file.h, whose file of a run's end this replaces. A score that does not exist is
 // null.
 #pragma once

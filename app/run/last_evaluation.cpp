@@ -4,10 +4,12 @@
 #include <memory>
 
 #include "app/posterior/evaluation_file.h"
+#include "app/posterior/risk_text.h"
 #include "app/reproduce/table_metrics.h"
 #include "app/run/run_recipe.h"
 #include "fedep/config/read_recipe.h"
 #include "fedep/config/resolve.h"
+#include "fedep/model/registry.h"
 #include "fedep/sim/family_choice.h"
 #include "fedep/store/checkpoint.h"
 #include "fedep/store/history.h"
@@ -21,12 +23,23 @@ constexpr const char* kEvaluation = "evaluation.json";
 }  // namespace
 
 void write_last_evaluation(const std::filesystem::path& run, std::int64_t round,
-                           const Reliability& reliability) {
+                           const Reliability& reliability, const Json& risk) {
   // Where nothing is held out, bins are empty: no calibration is known, not a perfect one.
   const bool scored = std::ranges::any_of(reliability.point,
                                           [](const ReliabilityBin& bin) { return bin.count > 0; });
   if (!scored) return;
-  write_evaluation(run / kEvaluation, evaluation_json(round, reliability));
+  Json evaluation = evaluation_json(round, reliability);
+  if (!risk.is_null()) evaluation["risk"] = risk;
+  write_evaluation(run / kEvaluation, evaluation);
+}
+
+Json risk_at_mean(const Recipe& recipe, const Task& task, const ServerState& state) {
+  const Dataset* const data = task.data();
+  if (data == nullptr || data->info().target != TargetKind::binary || data->test_size() == 0) {
+    return nullptr;
+  }
+  const std::unique_ptr<Model> model = make_model(recipe.model, data->info());
+  return risk_json(evaluate_posterior(*data, *model, state, std::nullopt));
 }
 
 bool lacks_evaluation(const std::filesystem::path& run) {
@@ -49,7 +62,8 @@ void restore_evaluation(const Recipe& given, const RunRecipeOptions& options) {
   const std::unique_ptr<Place> place =
       place_of(options).make(recipe, *task, *no_sites, place_options(options));
   place->evaluate(state, true);
-  write_last_evaluation(directory.path(), rounds, place->reliability());
+  write_last_evaluation(directory.path(), rounds, place->reliability(),
+                        risk_at_mean(recipe, *task, state));
 }
 
 }  // namespace fedep

@@ -142,7 +142,8 @@ void finish_run(const Recipe& recipe, const Task& task, Place& place, const RunD
   tell(refusals_text(summary));
   tell(factors_text(recipe, place, run.history.rounds));
   if (run.result.end != RunEnd::done) return;
-  write_last_evaluation(directory.path(), run.result.state.round, place.reliability());
+  write_last_evaluation(directory.path(), run.result.state.round, place.reliability(),
+                        risk_at_mean(recipe, task, run.result.state));
   if (task.data() == nullptr || often_refused(summary)) return;
   tell(noise_doubt(run.result.metrics, recipe.model.noise,
                    held_out_numbers(*task.data(), recipe.evaluate.examples)));

@@ -301,6 +301,8 @@ function render() {
   renderThreshold();
   byId("table-list").replaceChildren(...data.tables.map(tableBlock));
   byId("reliability").replaceChildren(...renderReliability(data, visible));
+  byId("risk").replaceChildren(...renderRisk(data, visible));
+  byId("risk-hint").hidden = !data.runs.some((run) => run.risk);
   byId("spread").replaceChildren(...renderSpread(data, visible));
   renderCounters();
   byId("participation").replaceChildren(...renderPerClient(data, visible), ...renderParticipation(data));

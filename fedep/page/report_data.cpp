@@ -1,5 +1,6 @@
 #include "fedep/page/report_data.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <string_view>
@@ -178,6 +179,50 @@ Json reliability_json(const Json& evaluation) {
           {"marginal", bins_json(part_of(reliability, "marginal"))}};
 }
 
+// What evaluate says of risks, of one kind of prediction.
+Json risk_report_json(const Json& report) {
+  if (!report.is_object()) return nullptr;
+  Json out = Json::object();
+  for (const char* key :
+       {"examples", "events", "auc", "auc_se", "intercept", "intercept_se", "slope", "slope_se"}) {
+    out[key] = number_in(report, key);
+  }
+  if (out["examples"].is_null() || out["events"].is_null()) return nullptr;
+  out["bins"] = Json::array();
+  out["missing"] = Json::array();
+  const Json bins = part_of(report, "bins"), missing = part_of(report, "missing");
+  for (const Json& bin : bins.is_array() ? bins : Json::array()) {
+    Json one = Json::object();
+    for (const char* key : {"risk", "observed", "examples"}) one[key] = number_in(bin, key);
+    const bool whole = std::ranges::none_of(one, [](const Json& value) { return value.is_null(); });
+    if (whole) out["bins"].push_back(std::move(one));
+  }
+  for (const Json& sentence : missing.is_array() ? missing : Json::array()) {
+    if (sentence.is_string()) out["missing"].push_back(sentence);
+  }
+  return out;
+}
+
+Json risk_json(const Json& evaluation) {
+  const Json risk = part_of(evaluation, "risk");
+  const auto both = [](const Json& of) {
+    return Json{{"point", risk_report_json(part_of(of, "point"))},
+                {"marginal", risk_report_json(part_of(of, "marginal"))}};
+  };
+  Json out = both(risk);
+  if (out["point"].is_null()) return nullptr;
+  out["clients"] = Json::array();
+  const Json clients = part_of(risk, "clients");
+  for (const Json& row : clients.is_array() ? clients : Json::array()) {
+    const Json client = part_of(row, "client");
+    Json one = both(row);
+    if (!client.is_string() || one["point"].is_null()) continue;
+    one["client"] = client;
+    out["clients"].push_back(std::move(one));
+  }
+  return out;
+}
+
 Json per_client_json(const Json& evaluation) {
   const Json rows = part_of(evaluation, "per_client");
   if (!rows.is_array()) return nullptr;
@@ -245,6 +290,7 @@ Json run_json(const RunRecord& run) {
           {"factor_gap", factor_gap_json(run)},
           {"participation", participation_json(participation_of(run))},
           {"reliability", reliability_json(run.evaluation)},
+          {"risk", risk_json(run.evaluation)},
           {"per_client", per_client_json(run.evaluation)},
           {"posterior", posterior_json(run.posterior)}};
 }

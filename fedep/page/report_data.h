@@ -19,6 +19,8 @@
 //            "participation": {"clients", "counts": [times asked…]
 //                              or "times": [[times, clients]…]},
 //            "reliability": {"point": […], "marginal": […]}, "per_client": …,
+//            "risk": {"point": {"events", "auc", "auc_se", "slope", …, "bins": […], "missing": [text…]},
+//                     "marginal": …, "clients": [{"client", "point", "marginal"}…]},
 //            "posterior": {…} or {"round", "weights", "withheld": why}}…]}
 #pragma once
 

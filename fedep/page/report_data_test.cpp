@@ -133,6 +133,28 @@ TEST(ReportData, HasNothingOfASpreadThatIsWithheldButWhy) {
             Json({{"round", 6}, {"weights", 2}, {"withheld", "precisions are set"}}));
 }
 
+TEST(ReportData, HandsOnRisksAndOfThemOnlyWhatThePageExpects) {
+  RunRecord run = test_run("a", 1, half);
+  EXPECT_TRUE(data_of(run)["risk"].is_null());
+  run.evaluation = Json::parse(R"({"risk": {"point": {"examples": 30, "events": 4, "auc": 0.8,
+      "auc_se": null, "slope": "steep", "bins": [{"risk": 0.1, "observed": 0.2, "examples": 30}, 7,
+      {"risk": 0.1}], "missing": ["few", 3]}, "marginal": [], "clients": [{"client": "A",
+      "point": {"examples": 3, "events": 0}}, {"client": 7}, null, {"client": "B"}]}})");
+  const Json risk = data_of(run)["risk"];
+  EXPECT_EQ(risk["point"]["auc"], 0.8);
+  EXPECT_TRUE(risk["point"]["auc_se"].is_null());
+  EXPECT_TRUE(risk["point"]["slope"].is_null());
+  EXPECT_EQ(risk["point"]["bins"].size(), 1u);
+  EXPECT_EQ(risk["point"]["missing"], Json({"few"}));
+  EXPECT_TRUE(risk["marginal"].is_null());
+  ASSERT_EQ(risk["clients"].size(), 1u);
+  EXPECT_EQ(risk["clients"][0]["client"], "A");
+  for (const char* nothing : {R"({"risk": 3})", R"({"risk": {"point": {"examples": 1}}})"}) {
+    run.evaluation = Json::parse(nothing);
+    EXPECT_TRUE(data_of(run)["risk"].is_null());
+  }
+}
+
 TEST(ReportData, HasOfAnEvaluationOnlyWhatThePageExpects) {
   RunRecord run = test_run("a", 1, half);
   run.evaluation =

@@ -26,14 +26,23 @@ function pooledBins(lists) {
 const RARE = 0.01;  // bins with a smaller part of the forecasts are drawn faint
 const calibrationError = (bins) => bins.reduce((sum, bin) => sum + (bin.weight > 0 ? bin.weight * Math.abs(bin.accuracy - bin.confidence) : 0), 0);
 
-function reliabilityTile(index, name, point, marginal) {
+// What is told of bins of the top class. RISK below tells of bins of predicted risk.
+const TOP_CLASS = {
+  label: (name) => `Reliability of ${name}`,
+  bin: (bin) => `confidence ${percent(bin.confidence)}, accuracy ${percent(bin.accuracy)}, ${percent(bin.weight)} of forecasts`,
+  note: (point, marginal) => `calibration error ${percent(calibrationError(point))} at the mean,\n` + (marginal ? `${percent(calibrationError(marginal))} marginalised` : "no posterior to marginalise over"),
+  equalBins: true,  // so that bars below tell how full they are
+  kind: "reliability",
+};
+
+function reliabilityTile(index, name, point, marginal, told = TOP_CLASS) {
   const size = 250, box = { left: 34, top: 8, side: size - 44, foot: 44 };
   const bottom = box.top + box.side;
   const x = (value) => box.left + value * box.side;
   const y = (value) => bottom - value * box.side;
-  const height = bottom + 20 + box.foot + 16;
+  const height = bottom + 20 + (told.equalBins ? box.foot + 16 : 0);
   const color = colorOf(index);
-  const picture = svg("svg", { viewBox: `0 0 ${size} ${height}`, role: "img", "aria-label": `Reliability of ${name}` });
+  const picture = svg("svg", { viewBox: `0 0 ${size} ${height}`, role: "img", "aria-label": told.label(name) });
   const grid = svg("g", { class: "grid" });
   for (const value of [0, 0.25, 0.5, 0.75, 1]) {
     grid.append(svg("line", { x1: x(0), x2: x(1), y1: y(value), y2: y(value) }), svg("line", { x1: x(value), x2: x(value), y1: y(0), y2: y(1) }));
@@ -54,7 +63,7 @@ function reliabilityTile(index, name, point, marginal) {
     group.append(svg("path", { fill: "none", style: `stroke:${stroke}`, "stroke-width": isMarginal ? 1.3 : 2, "stroke-dasharray": isMarginal ? "3 3" : null,
       d: weighty.map((bin, i) => `${i === 0 ? "M" : "L"}${round2(x(bin.confidence))} ${round2(y(bin.accuracy))}`).join("") }));
     for (const bin of there) {
-      const words = `${isMarginal ? "marginalised" : "point"}: confidence ${percent(bin.confidence)}, accuracy ${percent(bin.accuracy)}, ${percent(bin.weight)} of forecasts`;
+      const words = `${isMarginal ? "marginalised" : "point"}: ${told.bin(bin)}`;
       group.append(isMarginal
         ? titled("path", { d: `M${round2(x(bin.confidence))} ${round2(y(bin.accuracy) - 4.5)}l4.5 4.5l-4.5 4.5l-4.5 -4.5Z`, style: `fill:var(--card);stroke:${stroke};stroke-width:1.4;opacity:${bin.weight < RARE ? 0.35 : 1}` }, words)
         : titled("circle", { cx: x(bin.confidence), cy: y(bin.accuracy), r: bin.weight < RARE ? 2.4 : round2(3 + 2.4 * Math.sqrt(bin.weight)), style: `fill:${color};opacity:${bin.weight < RARE ? 0.4 : 1}` }, words));
@@ -63,16 +72,17 @@ function reliabilityTile(index, name, point, marginal) {
   };
   if (marginal) draw(marginal, true);
   draw(point, false);
-  const most = Math.max(...point.map((bin) => bin.weight), 1e-9);
-  const foot = bottom + 22 + box.foot;
-  point.forEach((bin, i) => {
-    const tall = (bin.weight / most) * box.foot;
-    if (tall > 0) picture.append(titled("rect", { class: "bar", x: x(i / point.length) + 1, y: foot - tall, width: box.side / point.length - 2, height: tall, rx: 1, style: `fill:${color};opacity:0.55` },
-      `${percent(bin.weight)} of forecasts have a confidence of ${percent(i / point.length, 0)} to ${percent((i + 1) / point.length, 0)}`));
-  });
-  picture.append(svg("line", { class: "axis", x1: x(0), x2: x(1), y1: foot, y2: foot }));
-  const note = `calibration error ${percent(calibrationError(point))} at the mean,\n` + (marginal ? `${percent(calibrationError(marginal))} marginalised` : "no posterior to marginalise over");
-  return html("figure", { class: "card reliability" }, tileHead(index, name, note), picture,
+  if (told.equalBins) {
+    const most = Math.max(...point.map((bin) => bin.weight), 1e-9);
+    const foot = bottom + 22 + box.foot;
+    point.forEach((bin, i) => {
+      const tall = (bin.weight / most) * box.foot;
+      if (tall > 0) picture.append(titled("rect", { class: "bar", x: x(i / point.length) + 1, y: foot - tall, width: box.side / point.length - 2, height: tall, rx: 1, style: `fill:${color};opacity:0.55` },
+        `${percent(bin.weight)} of forecasts have a confidence of ${percent(i / point.length, 0)} to ${percent((i + 1) / point.length, 0)}`));
+    });
+    picture.append(svg("line", { class: "axis", x1: x(0), x2: x(1), y1: foot, y2: foot }));
+  }
+  return html("figure", { class: `card ${told.kind}` }, tileHead(index, name, told.note(point, marginal)), picture,
     html("div", { class: "key" }, html("span", {}, "● at the mean"), marginal ? html("span", {}, "◇ marginalised") : null));
 }
 
@@ -85,6 +95,40 @@ function renderReliability(data, visible) {
     tiles.push(reliabilityTile(index, there.length > 1 ? `${group.name}, ${there.length} seeds` : group.name, pooledBins(there.map((r) => r.point)), marginal.length === there.length ? pooledBins(marginal) : null));
   });
   return tiles;
+}
+
+// Predicted risk of yes against how often it came, of a run and of its clients.
+const withError = (value, error) => (!isNumber(value) ? "–" : isNumber(error) ? `${value.toFixed(2)} ± ${error.toFixed(2)}` : value.toFixed(2));
+const riskWords = (risk) => `${whole(risk.events)} of ${whole(risk.examples)} had the outcome; AUC ${withError(risk.auc, risk.auc_se)},\n` +
+  `intercept ${withError(risk.intercept, risk.intercept_se)}, slope ${withError(risk.slope, risk.slope_se)}` + risk.missing.map((sentence) => `;\n${sentence}`).join("");
+function riskTile(index, name, risk, clients) {
+  const bins = (of) => of.bins.map((bin) => ({ confidence: bin.risk, accuracy: bin.observed, weight: bin.examples / Math.max(1, of.examples) }));
+  const best = (of) => of.marginal ?? of.point;
+  const tile = reliabilityTile(index, name, bins(risk.point), risk.marginal ? bins(risk.marginal) : null, {
+    label: (of) => `Predicted against observed risk of ${of}`,
+    bin: (bin) => `predicted ${percent(bin.confidence)}, observed ${percent(bin.accuracy)}, ${percent(bin.weight)} of examples`,
+    note: () => riskWords(best(risk)), equalBins: false, kind: "risk",
+  });
+  if (clients.length === 0) return tile;
+  const cell = (text) => html("td", {}, text);
+  tile.append(html("details", { class: "clients" }, html("summary", {}, `Each of ${plural(clients.length, "client")}`), html("table", {},
+    html("thead", {}, html("tr", {}, ["Client", "Events", "AUC", "Intercept", "Slope"].map((head, i) => html("th", { scope: "col", class: i === 0 ? "text first" : null }, head)))),
+    html("tbody", {}, clients.flatMap((row) => {
+      const of = best(row);
+      const numbers = html("tr", {}, html("td", { class: "text first" }, row.client), cell(`${whole(of.events)} of ${whole(of.examples)}`),
+        cell(withError(of.auc, of.auc_se)), cell(withError(of.intercept, of.intercept_se)), cell(withError(of.slope, of.slope_se)));
+      return of.missing.length === 0 ? [numbers] : [numbers, html("tr", {}, html("td", { class: "text first", colspan: 5 }, html("span", { class: "sub" }, of.missing.join("; "))))];
+    })))));
+  return tile;
+}
+
+// Of a group's first run that has it: standard errors of several seeds do not average.
+function renderRisk(data, visible) {
+  return data.groups.flatMap((group, index) => {
+    const run = group.runs.map((i) => data.runs[i]).find((r) => r.risk);
+    if (!run || !visible(group)) return [];
+    return [riskTile(index, group.runs.length > 1 ? `${group.name}, seed ${run.seed}` : group.name, run.risk, run.risk.clients)];
+  });
 }
 
 // ---- posterior ----

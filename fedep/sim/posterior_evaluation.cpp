@@ -45,6 +45,7 @@ class Scorer {
   void add(std::span<const double> mean, std::span<const double> spread, const Batch& targets) {
     examples_ += targets.size;
     scores_->add(mean, spread, targets);
+    if (target_ == TargetKind::binary) risk_.add(mean, targets.labels);
     if (!has_classes()) return;
     const std::vector<Forecast> forecasts =
         target_ == TargetKind::binary ? top_class_forecasts(mean, targets.labels)
@@ -59,6 +60,9 @@ class Scorer {
     if (has_classes()) out.emplace_back("ece_equal_mass", equal_mass_.ece());
     return out;
   }
+  std::optional<RiskReport> risk() const {
+    return target_ == TargetKind::binary ? std::optional(risk_.report()) : std::nullopt;
+  }
   std::vector<ReliabilityBin> reliability() const {
     return has_classes() ? uniform_.bins() : std::vector<ReliabilityBin>();
   }
@@ -71,6 +75,7 @@ class Scorer {
   std::unique_ptr<Scores> scores_;
   UniformBins uniform_;
   EqualMassBins equal_mass_;
+  RiskScores risk_;
   std::size_t examples_ = 0;
 };
 
@@ -148,14 +153,21 @@ PosteriorEvaluation evaluate_posterior(const Dataset& data, Model& model, const 
                           .metrics = point.all().metrics(),
                           .point = point.all().reliability(),
                           .marginal = {},
-                          .clients = {}};
+                          .clients = {},
+                          .risk = point.all().risk()};
   if (draws) {
     append_marginal(marginal.all().metrics(), out.metrics);
     out.marginal = marginal.all().reliability();
+    out.marginal_risk = marginal.all().risk();
   }
   for (const auto& [client, scorer] : point.clients()) {
-    ClientEvaluation row{data.test_clients()[client], scorer.examples(), scorer.metrics()};
-    if (draws) append_marginal(marginal.clients().at(client).metrics(), row.metrics);
+    ClientEvaluation row{data.test_clients()[client], scorer.examples(), scorer.metrics(),
+                         scorer.risk()};
+    if (draws) {
+      const Scorer& over_draws = marginal.clients().at(client);
+      append_marginal(over_draws.metrics(), row.metrics);
+      row.marginal_risk = over_draws.risk();
+    }
     out.clients.push_back(std::move(row));
   }
   return out;

@@ -13,6 +13,7 @@
 #include "fedep/data/dataset.h"
 #include "fedep/metric/calibration.h"
 #include "fedep/metric/metrics.h"
+#include "fedep/metric/risk_report.h"
 #include "fedep/model/model.h"
 #include "fedep/round/server_state.h"
 #include "fedep/sim/predictive.h"
@@ -23,6 +24,7 @@ struct ClientEvaluation {
   std::string client;
   std::size_t examples = 0;
   Metrics metrics;  // named as overall
+  std::optional<RiskReport> risk = {}, marginal_risk = {};
 };
 
 struct PosteriorEvaluation {
@@ -31,6 +33,8 @@ struct PosteriorEvaluation {
   std::vector<ReliabilityBin> point;     // uniform bins of the top class, for labels and binary
   std::vector<ReliabilityBin> marginal;  // empty without draws
   std::vector<ClientEvaluation> clients;
+  // Of yes or no: what predicted risks are worth, at the mean and marginalised.
+  std::optional<RiskReport> risk = {}, marginal_risk = {};
 };
 
 // Without `draws`: at the mean alone. Throws InputError if there are no held-out examples.
