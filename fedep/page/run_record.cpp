@@ -5,6 +5,7 @@
 #include <chrono>
 #include <ctime>
 #include <string_view>
+#include <utility>
 
 #include <fmt/chrono.h>
 
@@ -12,6 +13,8 @@
 #include "fedep/config/read_recipe.h"
 #include "fedep/message/check.h"
 #include "fedep/message/parse_json.h"
+#include "fedep/page/curved_checkpoint.h"
+#include "fedep/store/curvature_file.h"
 #include "fedep/store/durable_file.h"
 
 namespace fedep {
@@ -93,7 +96,15 @@ std::optional<PosteriorSpread> read_posterior(const fs::path& run, const Recipe&
   if (checkpoint.empty() || !infers_posterior(recipe, round)) return std::nullopt;
   std::error_code error;
   if (fs::file_size(checkpoint, error) > largest_checkpoint || error) return std::nullopt;
-  return posterior_spread(read_safetensors(checkpoint));
+  SafetensorsFile file = read_safetensors(checkpoint);
+  if (const fs::path curved = curvature_path(run); fs::exists(curved, error)) {
+    const KeptCurvature kept = read_curvature(curved);
+    if (kept.curvature.round == round) {
+      check_own_curvature(curved, kept, checkpoint);
+      file = with_curvature(std::move(file), kept.curvature);
+    }
+  }
+  return posterior_spread(file);
 }
 
 Json read_evaluation(const fs::path& run) {
