@@ -126,6 +126,7 @@ struct Case {
   std::optional<WeightRule> weight = {};
   AverageSettings average = {AverageKind::exponential, 5};
   ScheduleSettings schedule = {};
+  FactorClock clock = FactorClock::visit;
 };
 
 Phase phase_of(const Case& c) {
@@ -143,6 +144,7 @@ Phase phase_of(const Case& c) {
   phase.factor_optimizer = phase.server_optimizer;
   phase.cooldown = c.cooldown;
   phase.schedule = c.schedule;
+  phase.clock = c.clock;
   phase.average = c.average;
   phase.clients_per_round = 5;
   phase.grid_bits = c.bits;
@@ -291,7 +293,18 @@ INSTANTIATE_TEST_SUITE_P(
         Case{.algorithm = "fed_ep", .optimizer = "yogi"},
         Case{.algorithm = "fed_ep", .weight = WeightRule::examples},
         Case{.algorithm = "fed_ep", .family = Family::diagonal, .weight = WeightRule::examples},
-        Case{.algorithm = "fed_ep", .clip = 3, .tolerance = 1e-6, .far_off = false}));
+        Case{.algorithm = "fed_ep", .clip = 3, .tolerance = 1e-6, .far_off = false},
+        Case{.algorithm = "fed_ep",
+             .cooldown = CooldownSettings{.after = 3, .rounds = 6},
+             .clock = FactorClock::round},
+        Case{.algorithm = "fed_ep",
+             .family = Family::diagonal,
+             .guard = GuardMode::back_off,
+             .clock = FactorClock::round},
+        Case{.algorithm = "fed_ep",
+             .family = Family::diagonal,
+             .weight = WeightRule::examples,
+             .clock = FactorClock::round}));
 
 TEST(CudaRoundsOfARun, GoOnFromWhatTheHostSays) {
   if (const std::string why = device_problem(); !why.empty()) GTEST_SKIP() << why;
