@@ -5,9 +5,12 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fedep/data/table/tabular.h"
+#include "fedep/data/test_batches.h"
 #include "fedep/message/error.h"
 #include "fedep/random/stream.h"
 
@@ -132,6 +135,36 @@ TEST(TableScreen, SaysWhatItSuspectsWhereThatDoesNotMatter) {
   EXPECT_THAT(lines[0], HasSubstr("column age of client h0: 1 of 200 values lies beyond"));
   EXPECT_THAT(lines[0], HasSubstr("too little to matter"));
   EXPECT_THAT(told(screened(tables).suspicions, true)[0], HasSubstr("; taken as missing"));
+}
+
+TEST(TabularScreen, ARobustScaleForgetsTheColumnOfAStranger) {
+  Tables tables = hospitals();
+  for (TableRow& row : tables[7]) row.numbers[1] *= 2.2046;
+  std::string text = "hospital,died,age,weight\n";
+  for (std::size_t c = 0; c < tables.size(); ++c) {
+    for (std::size_t i = 0; i < tables[c].size(); ++i) {
+      const auto& numbers = tables[c][i].numbers;
+      text += fmt::format("h{},{},{},{}\n", c, i % 2, numbers[0], numbers[1]);
+    }
+  }
+  const DelimitedTable table = parse_delimited(text, kCsv, "stays.csv");
+  DataSettings settings{.name = "tabular"};
+  settings.scale = ColumnScaling::robust;
+  settings.client_column = "hospital";
+  settings.label_column = "died";
+  const auto data = tabular_dataset(table, table_spec(settings, table), settings);
+  const auto weights_are_missing = [](const Batch& rows, std::size_t begin, std::size_t end) {
+    bool all = true;
+    for (std::size_t i = begin; i < end; ++i) all = all && rows.dense[2 * i + 1] == 0.f;
+    return all;
+  };
+  const Batch test = test_batch(*data);
+  const std::size_t each = test.size / tables.size();
+  for (std::size_t c = 0; c < tables.size(); ++c) {
+    const Batch train = training_batch(*data, c);
+    EXPECT_EQ(weights_are_missing(train, 0, train.size), c == 7) << c;
+    EXPECT_EQ(weights_are_missing(test, c * each, (c + 1) * each), c == 7) << c;
+  }
 }
 
 }  // namespace
