@@ -1,5 +1,6 @@
 #include "fedep/data/table/column_crowd.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>

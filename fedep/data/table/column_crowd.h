@@ -7,9 +7,9 @@
 //   crowd.without(3).measure()                 // of the others
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "fedep/data/table/column_summary.h"
