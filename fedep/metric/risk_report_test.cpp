@@ -72,13 +72,17 @@ TEST(RiskReport, TheAucsErrorIsThatOfRepeatedData) {
   EXPECT_NEAR(squares, 1, 4 * std::sqrt(2.0 / kRepeats));
 }
 
-// 2 of 3 pairs are won by each positive and lost by each negative in ways that can be counted.
+// Each positive wins, and each negative loses, so many of three pairs.
 TEST(RiskReport, TheAucAndItsErrorOfAHandfulAreCounted) {
   const RiskReport report = report_of({0.1, 0.4, 0.5, 0.3, 0.6, 0.7}, {0, 0, 0, 1, 1, 1});
   EXPECT_NEAR(report.auc, 7.0 / 9, 1e-12);
   // Parts won: positives 1/3, 1, 1; negatives 1, 2/3, 2/3.
   const double positives = 4.0 / 27, negatives = 1.0 / 27;  // variances, with n - 1
   EXPECT_NEAR(report.auc_deviation, std::sqrt(positives / 3 + negatives / 3), 1e-12);
+  // With ties, which count one half. Parts won: positives 1/3, 2/3, 1; negatives 1, 1/2, 1/2.
+  const RiskReport tied = report_of({0.1, 0.4, 0.4, 0.3, 0.4, 0.7}, {0, 0, 0, 1, 1, 1});
+  EXPECT_NEAR(tied.auc, 2.0 / 3, 1e-12);
+  EXPECT_NEAR(tied.auc_deviation, std::sqrt(1.0 / 9 / 3 + 1.0 / 12 / 3), 1e-12);
 }
 
 TEST(RiskReport, WhatSmallHospitalsCannotTellIsInWords) {
