@@ -14,7 +14,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from program import LABELLED, Program, contents  # noqa: E402
 
-# Two phases, the second with clients' factors; a checkpoint in each, one where a phase begins, and one at the end.
+# Two phases, the second with clients' factors; a checkpoint in each, one where a phase begins, and one at the end,
+# where there is a round of curvature too.
 RECIPE = "seed = 7" + LABELLED + """
 [client]
 batch = 10
@@ -27,6 +28,7 @@ rounds = 3
 [[phase]]
 algorithm = "fed_ep"
 rounds = 4
+curvature = "full"
 [phase.inference]
 name = "scaled_identity"
 [evaluate]
