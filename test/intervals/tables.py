@@ -130,6 +130,16 @@ def by_mode(page, pairs, mode, what):
     return [page.check(max(largest) <= bar, most, f"{what}: {most} sd from the mode"), f"{rms:.4f}", f"{min(means):.3f}–{max(means):.3f}"]
 
 
+def print_pooled(page, lines, wanted=20000):
+    """How good the pooled posteriors are that others are measured against."""
+    pooled = [line["pooled"] for line in lines if "pooled" in line]
+    if not pooled:
+        return
+    effective, rhat = min(p["effective"] for p in pooled), max(p["rhat"] for p in pooled)
+    text = page.check(effective >= wanted, f"{effective:,.0f}", f"pooled posteriors: {effective:.0f} effective draws")
+    print(f"\n{len(pooled)} pooled posteriors have at least {text} effective draws each and an R-hat of at most {rhat:.4f}.")
+
+
 def print_reference(page, lines):
     modes = list(MODE_NAMES)
     rows = [row for mode in modes for row in reference_rows(page, lines, "quadrature", mode)]
@@ -231,6 +241,7 @@ def print_tables(paths):
     page = Page()
     compared = [line for line in lines if "runs" in line]
     studied = [line for line in lines if "runs" not in line]
+    print_pooled(page, compared)
     print_reference(page, compared)
     levels = [f"{100 * level:.0f} % interval" for level in LEVELS]
     page.table("Share of truths that intervals hold, in %", ["cell", "mode", "replicates", *levels, "sd ratio"], list(coverage_rows(page, studied)))
