@@ -47,6 +47,7 @@ optimizer = { name = "sgd", lr = 0.1 }
 [server]
 clients_per_round = 3
 prior = { mean = 0.0, precision = 1.0 }
+optimizer = { name = "sgd", lr = 0.99 }  # windows of four rounds: six are not judged
 [[phase]]
 rounds = 6
 )" + phase;

@@ -53,7 +53,7 @@ def setUpModule():
 
     def play(name, *options):
         done = PROGRAM.run("run", recipe, "--out", folder / name, *options)
-        assert done.returncode == 0, done.stderr
+        assert done.returncode in (0, 3), done.stderr
         runs.append(folder / name)
 
     for algorithm in ("fed_avg", "fed_pa"):

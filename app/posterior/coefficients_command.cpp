@@ -13,6 +13,7 @@
 #include "app/reproduce/table_metrics.h"
 #include "app/run/run_recipe.h"
 #include "app/trust.h"
+#include "fedep/algorithm/algorithm.h"
 #include "fedep/data/registry.h"
 #include "fedep/data/table/table_features.h"
 #include "fedep/message/error.h"
@@ -53,6 +54,7 @@ std::vector<std::string> notes_of(const SavedPosterior& saved) {
   const std::string trust =
       unplayed.empty() && !judged ? trust_text(saved.verdict) : distrust(saved);
   if (!trust.empty()) notes.push_back(trust);
+  if (saved.verdict.trust == Trust::none) return notes;
   if (const std::string note = curvature_note(saved); !note.empty()) notes.push_back(note);
   if (const std::string note = start_note(saved); !note.empty()) notes.push_back(note);
   const std::filesystem::path log = saved.file.parent_path() / "log.jsonl";

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/test_run.h"
+#include "app/trust.h"
 #include "fedep/config/read_recipe.h"
 #include "fedep/data/test_files.h"
 #include "fedep/message/error.h"
@@ -53,7 +54,7 @@ TEST(Coefficients, HaveTheNamesThatTheRunWroteDown) {
   for (const Coefficient& row : table.rows) names.push_back(row.name);
   EXPECT_EQ(names, (std::vector<std::string>{"age", "sodium", "unit=CCU vs ICU", "intercept"}));
   EXPECT_GT(table.rows[0].mean, 0.5);
-  EXPECT_TRUE(table.notes.empty());
+  EXPECT_THAT(table.notes, testing::ElementsAre(HasSubstr("the run was not judged: it has 6")));
   EXPECT_THAT(coefficients_text(table), HasSubstr("of the width they should have"));
 }
 
@@ -77,7 +78,24 @@ TEST(Coefficients, SayWhatIsWrongWithTheRun) {
   const CoefficientTable table = read_coefficients(folder.path() / "run", "");
   ASSERT_EQ(table.notes.size(), 1u);
   EXPECT_THAT(coefficients_text(table),
-              HasSubstr("Note: clients' answers were refused in 6 of 6 rounds"));
+              HasSubstr("Note: the run is not to be trusted: clients' answers were refused in 6 of "
+                        "6 rounds"));
+}
+
+TEST(Coefficients, OfARunThatIsNotToBeTrustedHaveNoIntervals) {
+  const TemporaryFolder folder;
+  folder.write("wards.csv", ward_table());
+  Recipe recipe = parse_recipe(ward_recipe(kFedEp));
+  recipe.server.optimizer.lr = 1.5;  // windows of two rounds
+  run_recipe(recipe, {.out = folder.path() / "run", .data = folder.path()});
+  const CoefficientTable table = read_coefficients(folder.path() / "run", "");
+  EXPECT_EQ(table.verdict.trust, Trust::none);
+  EXPECT_FALSE(table.rows[0].deviation);
+  EXPECT_THAT(coefficients_text(table), HasSubstr("There are no intervals: the run is not to be"));
+  const auto json = nlohmann::json::parse(coefficients_json(table));
+  EXPECT_EQ(json["run"]["trust"], "no");
+  EXPECT_TRUE(json["coefficients"][0]["sd"].is_null());
+  EXPECT_EQ(exit_code_of(table.verdict), 3);
 }
 
 TEST(Coefficients, OfColumnsThatWereNotScaledAreForOneUnit) {

@@ -86,7 +86,7 @@ void judge(SavedPosterior& saved, const History* log) {
     return;
   }
   History history = *log;
-  saved.over |= history.end && history.end->rounds == round;
+  saved.over |= is_finished(saved.recipe, history) && history.end->rounds == round;
   if (std::int64_t(history.rounds.size()) > round) history.rounds.resize(std::size_t(round));
   saved.verdict =
       verdict_of(saved.recipe, history, saved.over, improper_coordinates(saved.state.global));

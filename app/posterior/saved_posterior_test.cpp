@@ -68,7 +68,9 @@ TEST(SavedPosterior, IsDrawnFromAsIsAskedElseAsTheRecipeSaysElseTenTimes) {
 TEST(SavedPosterior, ARunThatGoesOnSaysSo) {
   const TestRun run;
   SavedPosterior saved = read_posterior(run.path());
+  EXPECT_EQ(unfinished(saved), "");
   saved.state.round = 4;
+  saved.over = false;
   EXPECT_THAT(unfinished(saved), HasSubstr("the run is not over: this is round 4 of 6"));
 }
 

@@ -17,6 +17,7 @@ namespace {
 
 constexpr double kMuchLoss = 10;         // times that of the run's first round
 constexpr std::size_t kLastLosses = 10;  // rounds whose median is compared with it
+constexpr double kFarAway = 3;           // deviations
 constexpr std::int64_t kFew = 10;        // one in so many rounds
 
 // The phase that the last round belongs to.
@@ -59,12 +60,17 @@ Verdict unjudged(std::string why, std::string key = {}) {
   return {Trust::not_judged, std::move(why), std::move(key)};
 }
 
-std::int64_t count(const JudgedPhase& phase, bool (*is)(const RoundRecord&)) {
+using RoundTest = bool (*)(const RoundRecord&);
+
+std::int64_t count(const JudgedPhase& phase, RoundTest is) {
   return std::ranges::count_if(phase.rounds, is);
 }
 
-bool is_often(const JudgedPhase& phase, std::int64_t rounds) {
-  return kFew * rounds > std::int64_t(phase.rounds.size());
+// In more than a tenth of the rounds of the phase's second half: what went wrong at first, and does not any more, is
+// forgiven.
+bool is_often(const JudgedPhase& phase, RoundTest is) {
+  const auto late = phase.rounds.subspan(phase.rounds.size() / 2);
+  return kFew * std::ranges::count_if(late, is) > std::int64_t(late.size());
 }
 
 std::string smaller_steps(const JudgedPhase& phase) {
@@ -96,20 +102,18 @@ std::optional<Verdict> loss_verdict(const JudgedPhase& phase) {
 }
 
 std::optional<Verdict> divergence(const JudgedPhase& phase) {
-  const std::int64_t refused =
-      count(phase, [](const RoundRecord& round) { return round.outside_grid > 0; });
+  const RoundTest refused = [](const RoundRecord& round) { return round.outside_grid > 0; };
   if (is_often(phase, refused)) {
     return distrust(fmt::format("clients' answers were refused in {} of {} rounds, because they "
                                 "were not finite or far larger than answers were",
-                                refused, phase.rounds.size()),
+                                count(phase, refused), phase.rounds.size()),
                     smaller_steps(phase));
   }
-  const std::int64_t undone =
-      count(phase, [](const RoundRecord& round) { return round.step_scale == 0; });
+  const RoundTest undone = [](const RoundRecord& round) { return round.step_scale == 0; };
   if (is_often(phase, undone)) {
     return distrust(fmt::format("the guard undid the server's step in {} of {} rounds, because q "
                                 "would have been improper",
-                                undone, phase.rounds.size()),
+                                count(phase, undone), phase.rounds.size()),
                     fmt::format("a smaller {}", phase.optimizer_key("lr")));
   }
   return loss_verdict(phase);
@@ -173,7 +177,8 @@ Windows windows_of(const JudgedPhase& phase) {
 
 Verdict still_moving(const JudgedPhase& phase, const WindowEnd& before, const WindowEnd& latest,
                      std::int64_t length) {
-  const bool away = latest.moved() >= 1 && !(latest.moved() < before.moved());
+  // Noise moves q to and fro, by much where deviations are small.
+  const bool away = latest.moved() >= kFarAway && !(latest.moved() < 1.5 * before.moved());
   std::string why = fmt::format(
       "{}: over the last window of {} rounds q {}; below {} in two windows "
       "running is converged",
