@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "fedep/algorithm/damping.h"
@@ -16,18 +17,34 @@ struct Moments {
   HostVector<float> mean, deviation;  // empty: q is improper
 };
 
-bool is_usable(const Moments& moments) {
-  return std::ranges::all_of(moments.mean.span(), [](float x) { return std::isfinite(x); }) &&
-         std::ranges::all_of(moments.deviation.span(),
-                             [](float x) { return std::isfinite(x) && x > 0; });
+bool is_usable(float mean, float deviation) {
+  return std::isfinite(mean) && std::isfinite(deviation) && deviation > 0;
 }
 
-// In the full family both are solved for in double, deviations those of the solved covariance.
-Moments moments_of(const Message& q) {
+// Both are solved for in double, deviations those of the solved covariance.
+Moments solved_moments(const Message& q) {
   if (!is_proper(q)) return {};
   Moments out{mean(q), variance(q)};
-  for (float& x : out.deviation.span()) x = std::sqrt(x);
-  return is_usable(out) ? out : Moments{};
+  for (std::size_t i = 0; i < q.size(); ++i) {
+    out.deviation[i] = std::sqrt(out.deviation[i]);
+    if (!is_usable(out.mean[i], out.deviation[i])) return {};
+  }
+  return out;
+}
+
+// One pass over what may be millions of weights.
+Moments moments_of(const Message& q) {
+  if (q.full()) return solved_moments(q);
+  const std::span<const float> eta = q.eta().span(), lambda = q.lambda_span();
+  Moments out{HostVector<float>(q.size()), HostVector<float>(q.size())};
+  const std::span<float> mean = out.mean.span(), deviation = out.deviation.span();
+  for (std::size_t i = 0; i < eta.size(); ++i) {
+    const float precision = lambda[q.isotropic() ? 0 : i];
+    mean[i] = eta[i] / precision;
+    deviation[i] = std::sqrt(1 / precision);
+    if (!is_usable(mean[i], deviation[i])) return {};
+  }
+  return out;
 }
 
 bool has_one_rate(const Phase& phase, std::int64_t first, std::int64_t end) {

@@ -237,7 +237,11 @@ Verdict verdict_of(const Recipe& recipe, const History& history, bool over, std:
   }
   if (recipe.phases.empty() || history.rounds.empty()) return unjudged("no round was played");
   const JudgedPhase phase = last_phase(recipe, history);
-  if (std::optional<Verdict> diverged = divergence(phase)) return *diverged;
+  if (std::optional<Verdict> diverged = divergence(phase)) {
+    if (!parts_from_factors(phase)) return *diverged;
+    return distrust(diverged->why + momentum_text(phase),
+                    fmt::format("{}, or {}", momentum_key(phase), diverged->key));
+  }
   if (phase.algorithm().point_estimate) return {};
   if (improper > 0) {
     return distrust(

@@ -130,6 +130,15 @@ TEST(Momentum, IsNamedWhereItPartsQFromItsFactors) {
   EXPECT_EQ(own.key, "phase.0.optimizer.momentum = 0");
 }
 
+TEST(Momentum, IsNamedWhereClientsDivergeToo) {
+  History history = history_of({2, 0.3, 0.3}, 40);
+  for (std::size_t i = 6; i < 12; ++i) history.rounds[i].outside_grid = 1;
+  const Verdict verdict = verdict_of(recipe_with({"server.optimizer.momentum=0.9"}), history);
+  EXPECT_THAT(verdict.why, HasSubstr("refused in 6 of 12 rounds"));
+  EXPECT_THAT(verdict.why, HasSubstr("the server's momentum of 0.9"));
+  EXPECT_THAT(verdict.key, testing::StartsWith("server.optimizer.momentum = 0, or smaller steps"));
+}
+
 TEST(APointEstimate, IsJudgedForDivergenceAlone) {
   const Recipe recipe = recipe_with({"phase.0.algorithm='fed_avg'"});
   History history = history_of({2, 2, 2});
