@@ -166,9 +166,10 @@ class Curves(BrowserTest):
     def test_show_every_group_in_every_chart(self):
         self.assertEqual(self.groups(), ["fed_avg", "fed_pa", "fed_ep_i", "fed_sep_l"])
         metrics = [figure.get_attribute("data-metric") for figure in self.all("figure.chart")]
-        self.assertEqual(metrics, ["accuracy", "nll", "ece", "brier", "train_loss"])
-        for metric in metrics:
+        self.assertEqual(metrics, ["accuracy", "nll", "ece", "brier", "train_loss", "moved"])
+        for metric in metrics[:-1]:
             self.assertEqual(self.lines(metric), 4, metric)
+        self.assertEqual(self.lines("moved"), 2)  # point estimates have no posterior that moves
         # Three seeds have a band, and only they.
         self.assertEqual(len(self.all('figure[data-metric="accuracy"] path.band')), 1)
         # Colours and dashes all differ.
@@ -307,6 +308,14 @@ class OtherParts(BrowserTest):
         BROWSER.get((PAGE.parent / "nasty.html").as_uri())
         self.assertIn("stopped, 60 of 100", self.one("#summary-table").text)
         self.assertIn("not finished, 60 of 100 rounds", self.one("#notices").text)
+
+    def test_have_runs_that_are_not_to_be_trusted_in_red(self):
+        banners = self.all("#notices .distrust")
+        self.assertEqual(len(banners), 4)  # of three seeds of fed_ep_i, and of fed_sep_l
+        self.assertIn("finished, not to be trusted: it has not converged", banners[0].text)
+        red = self.js("getComputedStyle(document.querySelector('#notices .distrust')).color")
+        self.assertEqual(red, "rgb(160, 20, 20)")
+        self.assertEqual([pill.text for pill in self.all("#summary-table .status.distrust")], ["not to be trusted"] * 2)
 
     def test_load_nothing(self):
         self.assertEqual(self.js("performance.getEntriesByType('resource').length"), 0)

@@ -41,7 +41,7 @@ function renderHead() {
   }
   const distrusted = runs.filter((run) => run.verdict?.trust === "no");
   byId("notices").replaceChildren(
-    ...distrusted.map((run) => html("p", { class: "notice distrust", role: "alert" }, html("strong", {}, `${run.name}: finished, not to be trusted. `), run.verdict.text)),
+    ...distrusted.map((run) => html("p", { class: "notice distrust", role: "alert" }, html("strong", {}, `${run.name}: finished, not to be trusted: `), run.verdict.text)),
     ...notices.map((text) => html("p", { class: "notice", role: "note" }, text)));
   byId("footer").replaceChildren(`Drawn by fedep ${data.version} from ${plural(runs.length, "run directory").replace("directorys", "directories")}. Accuracies and other scores are those of held-out examples after each round, as log.jsonl has them.`);
 }
