@@ -109,7 +109,9 @@ double least_precision(const Message& q) {
   return double(*std::ranges::min_element(q.lambda_span()));
 }
 
-void find_what_is_told(SavedPosterior& saved, std::size_t phase, const History* log) {
+// `of_rounds`: q's precisions are what the rounds of its phase made of them.
+void find_what_is_told(SavedPosterior& saved, std::size_t phase, const History* log,
+                       bool of_rounds) {
   const Message& q = saved.state.global;
   const bool proper = is_proper(q);
   saved.withheld = why_withheld(
@@ -117,13 +119,15 @@ void find_what_is_told(SavedPosterior& saved, std::size_t phase, const History* 
        .phase = phase,
        .round = saved.state.round,
        .rounds = log == nullptr ? nullptr : &log->rounds,
+       .of_rounds = of_rounds,
        .distrust = saved.verdict.trust == Trust::none ? trust_text(saved.verdict) : "",
        .proper = proper,
        .full = q.full(),
        .condition = proper && q.full() ? condition_number(q.lambda_packed(), q.size()) : 1,
        .least_precision = proper ? least_precision(q) : 0});
   saved.posterior = saved.withheld.empty();
-  saved.start_precision = start_precision_in(saved.recipe.phases[phase], saved.state.round, log);
+  saved.start_precision =
+      of_rounds ? start_precision_in(saved.recipe.phases[phase], saved.state.round, log) : 0;
 }
 
 SavedPosterior read_saved(const fs::path& path, const History* known) {
@@ -144,7 +148,7 @@ SavedPosterior read_saved(const fs::path& path, const History* known) {
   const std::optional<History> read = known == nullptr ? log_beside(path) : std::nullopt;
   const History* const log = read ? &*read : known;
   judge(out, log);
-  if (!find_algorithm(out.algorithm).point_estimate) find_what_is_told(out, phase, log);
+  if (!find_algorithm(out.algorithm).point_estimate) find_what_is_told(out, phase, log, true);
   return out;
 }
 
@@ -164,12 +168,8 @@ void use_curvature(SavedPosterior& saved) {
   if (!saved.posterior) return;
   saved.curvature->distance = distance_to_mode(curvature, saved.state.prior, q);
   saved.state.global = to_message<float>(q);
-  const Message& global = saved.state.global;
-  saved.start_precision = 0;  // no Hessian knows where factors began
-  saved.withheld = saved.verdict.trust == Trust::none
-                       ? trust_text(saved.verdict)
-                       : condition_problem(condition_number(global.lambda_packed(), global.size()));
-  saved.posterior = saved.withheld.empty();
+  find_what_is_told(saved, std::size_t(std::max<std::int64_t>(saved.state.phase, 0)), nullptr,
+                    false);
 }
 
 std::string shape_text(const TensorShape& tensor) {

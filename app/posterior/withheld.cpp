@@ -150,26 +150,26 @@ std::string floored(const PosteriorFacts& facts) {
       set(facts, "guard", "\"back_off\""));
 }
 
+// A precision in float32 is not inverted reliably beyond this.
 std::string ill_conditioned(const PosteriorFacts& facts) {
-  return facts.full ? condition_problem(facts.condition) : std::string();
-}
-
-constexpr std::array kReasons{set_by_method, begun_by_method, no_product, clipped,
-                              floored,       not_trusted,     improper,   ill_conditioned};
-
-}  // namespace
-
-std::string condition_problem(double condition) {
   constexpr double kMost = 1e6;
-  if (condition <= kMost) return {};
+  if (!facts.full || facts.condition <= kMost) return {};
   return fmt::format(
       "the posterior's precision matrix has a condition number of {:.2g}, more than {:.0e}: "
       "columns that nearly determine each other, or of very different scales (leave one out of "
       "data.features, or give server.prior a larger precision)",
-      condition, kMost);
+      facts.condition, kMost);
 }
 
+constexpr std::array kReasonsOfRounds{set_by_method, begun_by_method, no_product, clipped, floored};
+constexpr std::array kReasons{ill_conditioned, not_trusted, improper};
+
+}  // namespace
+
 std::string why_withheld(const PosteriorFacts& facts) {
+  for (const auto reason : kReasonsOfRounds) {
+    if (std::string why = reason(facts); facts.of_rounds && !why.empty()) return why;
+  }
   for (const auto reason : kReasons) {
     if (std::string why = reason(facts); !why.empty()) return why;
   }

@@ -131,6 +131,16 @@ TEST(Withheld, IsWhatTheFloorRaised) {
   EXPECT_THAT(run.why(), IsEmpty());
 }
 
+// As a last round of curvature has them.
+TEST(Withheld, IsNoPrecisionThatWasInferredAnewForWhatRoundsDidToTheOldOne) {
+  Recipe recipe = two_phases();
+  recipe.phases[1].inference->scale = 500;
+  PosteriorFacts facts{.recipe = recipe, .phase = 1, .round = 0, .of_rounds = false};
+  EXPECT_THAT(why_withheld(facts), IsEmpty());
+  facts.distrust = "it diverged";
+  EXPECT_EQ(why_withheld(facts), "it diverged");
+}
+
 TEST(Withheld, IsThePosteriorOfARunThatIsNotToBeTrustedWhateverElseIsRight) {
   const Recipe recipe = two_phases();
   EXPECT_EQ(why_withheld({.recipe = recipe, .phase = 1, .round = 0, .distrust = "it diverged"}),
