@@ -125,6 +125,7 @@ bool parts_from_factors(const JudgedPhase& phase) {
   const OptimizerSettings& optimizer = phase.optimizer();
   const bool has_momentum = optimizer.name != "sgd" || optimizer.momentum > 0;
   return cavity == CavityKind::own_factor && has_momentum &&
+         phase.settings().factor_clock == FactorClock::visit &&
          phase.recipe.server.clients_per_round < phase.clients;
 }
 
@@ -139,7 +140,8 @@ std::string momentum_text(const JudgedPhase& phase) {
 
 std::string momentum_key(const JudgedPhase& phase) {
   return phase.optimizer().name == "sgd"
-             ? fmt::format("{} = 0", phase.optimizer_key("momentum"))
+             ? fmt::format("{} = \"round\", or {} = 0", phase.key("factor_clock"),
+                           phase.optimizer_key("momentum"))
              : fmt::format("{} = \"sgd\", without momentum", phase.optimizer_key("name"));
 }
 
