@@ -65,6 +65,7 @@ void StartLeft::follow(const PlayedRound& played) {
   const double scale = optimizer_scale(*phase_, played.round, delta) * played.step_scale;
   const double before = in_q_.examples;
   double sum = 0;
+  std::vector<bool> visited(in_factors_.size(), false);
   for (const ClientTask& task : tasks) {
     if ((*population_)[task.client].examples == 0) continue;  // says nothing, whatever it is asked
     const double gamma = task.weight * (phase_->damping.outside ? 1.0 : delta);
@@ -73,6 +74,7 @@ void StartLeft::follow(const PlayedRound& played) {
         Left& left = in_factors_[task.client];
         const double taken = -gamma * left.examples;
         left.step(taken, phase_->factor_optimizer, scale);
+        visited[task.client] = true;
         sum += taken;
         break;
       }
@@ -87,6 +89,10 @@ void StartLeft::follow(const PlayedRound& played) {
     }
   }
   in_q_.step(sum, phase_->server_optimizer, scale);
+  if (!phase_->follows_rounds()) return;
+  for (std::size_t k = 0; k < in_factors_.size(); ++k) {
+    if (!visited[k]) in_factors_[k].step(0, phase_->factor_optimizer, scale);
+  }
 }
 
 double StartLeft::precision() const {

@@ -15,7 +15,9 @@
 //   flat         d_k = -γ_k A
 //   whole        d_k = 0                                          nothing is ever taken out
 //
-//   v ← m v + Σ d_k,   A ← A + lr·scale·v,      and a_k in the same way by d_k alone.
+//   v ← m v + Σ d_k,   A ← A + lr·scale·v,      and a_k in the same way by d_k alone,
+//
+// at client k's visits or, where factors follow the server's clock, in every round.
 #pragma once
 
 #include <cstdint>

@@ -77,6 +77,9 @@ TEST(StartLeft, IsKnownWithMomentumToo) {
   phase.server_optimizer.momentum = phase.factor_optimizer.momentum = 0.5;
   phase.server_optimizer.lr = phase.factor_optimizer.lr = 0.3;
   expect_known(phase, 40, "momentum");
+  phase.clock = FactorClock::round;
+  expect_known(phase, 40, "momentum on the server's clock");
+  phase.clock = FactorClock::visit;
   phase.factor_optimizer.momentum = 0;
   expect_known(phase, 40, "momentum of the server alone");
 }
