@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "app/output.h"
+#include "app/posterior/withheld.h"
 #include "app/run/run_options.h"
 #include "app/run/run_recipe.h"
 #include "app/whole_number.h"
@@ -19,6 +20,7 @@
 #include "fedep/data/registry.h"
 #include "fedep/message/error.h"
 #include "fedep/sim/coverage/coverage_study.h"
+#include "fedep/sim/curvature.h"
 #include "fedep/sim/family_choice.h"
 #include "fedep/sim/task.h"
 #include "fedep/store/durable_file.h"
@@ -78,6 +80,19 @@ void write_pages(const std::filesystem::path& folder, const CoverageReport& repo
       (folder / "coverage.json").string());
 }
 
+// Throws InputError where no run of the recipe tells deviations.
+void check_told(Recipe recipe) {
+  if (has_curvature(recipe)) return;
+  PhaseSettings& last = recipe.phases.back();
+  last.clip = 0;  // whether it acts is not known before
+  const bool full = last.inference && last.inference->family == FamilyChoice::full;
+  const std::string why = why_withheld({.recipe = recipe,
+                                        .phase = recipe.phases.size() - 1,
+                                        .round = rounds_of(recipe),
+                                        .full = full});
+  if (!why.empty()) throw InputError(fmt::format("coverage: there are no intervals: {}", why));
+}
+
 }  // namespace
 
 CoverageReport study_coverage(const Recipe& recipe, const CoverageAsked& asked) {
@@ -89,7 +104,9 @@ CoverageReport study_coverage(const Recipe& recipe, const CoverageAsked& asked) 
         fmt::format("coverage: data must have rows, but {} have none", recipe.data.name));
   }
   const std::unique_ptr<Task> task = make_task(recipe, asked.data);
-  plan_run(decide_families(recipe, *task).recipe, *task);  // what a run would be refused for
+  const Recipe decided = decide_families(recipe, *task).recipe;
+  plan_run(decided, *task);  // what a run would be refused for
+  check_told(decided);
   const Dataset* const rows = task->data();
   CoverageReport report{
       .recipe = asked.recipe,

@@ -96,6 +96,7 @@ TEST(CoverageCommand, RefusesWhatHasNoIntervals) {
   };
   EXPECT_THAT(refusal("--set phase.0.algorithm=fed_avg"), HasSubstr("an estimate alone"));
   EXPECT_THAT(refusal("--set data.name=toy"), HasSubstr("must have rows"));
+  EXPECT_THAT(refusal("--set phase.0.cavity=whole"), HasSubstr("there are no intervals"));
   EXPECT_THAT(refusal("--set server.clients_per_round=9"), HasSubstr("must be at most 3"));
   EXPECT_THAT(refusal("--truth-precision 0"), HasSubstr("precision of truths must be positive"));
 }

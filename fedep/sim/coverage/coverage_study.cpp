@@ -17,11 +17,13 @@
 #include "fedep/data/table/table_features.h"
 #include "fedep/inference/method.h"
 #include "fedep/message/check.h"
+#include "fedep/message/dense_gaussian.h"
 #include "fedep/model/registry.h"
 #include "fedep/random/stream.h"
 #include "fedep/round/run.h"
 #include "fedep/round/site_store.h"
 #include "fedep/sim/coverage/drawn_outcomes.h"
+#include "fedep/sim/curvature.h"
 #include "fedep/sim/family_choice.h"
 #include "fedep/sim/learning_task.h"
 #include "fedep/sim/places.h"
@@ -42,17 +44,37 @@ std::uint64_t seed_of(const Recipe& recipe, std::size_t replicate) {
   return stream.bits64() >> 1;  // recipes' seeds are below 2^63
 }
 
-// q after the last round of a run in memory.
-Message posterior_of(const Recipe& given, std::unique_ptr<Dataset> data) {
+struct Moments {
+  std::vector<double> mean, variance;
+};
+
+Moments moments_of(const Message& q) {
+  if (!is_proper(q)) throw RunError("the posterior is improper");
+  const HostVector<float> means = mean(q), variances = variance(q);
+  return {{means.span().begin(), means.span().end()},
+          {variances.span().begin(), variances.span().end()}};
+}
+
+Moments moments_of(const Curvature& curvature, const Message& prior) {
+  const DenseGaussian<double> q = posterior_of(curvature, prior);
+  if (!is_proper(q)) throw RunError("the curvature at the mean is not positive definite");
+  const Eigen::VectorXd variances = covariance(q).diagonal();
+  return {{curvature.mean.begin(), curvature.mean.end()}, {variances.begin(), variances.end()}};
+}
+
+// After the last round of a run in memory, and its last round of curvature where it has one.
+Moments run_moments(const Recipe& given, std::unique_ptr<Dataset> data) {
   const std::unique_ptr<Task> task = make_learning_task(given, std::move(data));
   const Recipe recipe = decide_families(given, *task).recipe;
   const std::vector<Phase> phases =
       plan_phases(recipe, [&](std::string_view name) { return task->family_of(name); });
   const std::unique_ptr<SiteStore> sites = make_memory_store();
   const std::unique_ptr<Place> place = find_place("cpu", 1).make(recipe, *task, *sites, {});
-  return play_run({recipe, phases, task->population(), task->layout(), *place},
-                  task->initial_weights())
-      .state.global;
+  const ServerState state = play_run({recipe, phases, task->population(), task->layout(), *place},
+                                     task->initial_weights())
+                                .state;
+  if (!has_curvature(recipe)) return moments_of(state.global);
+  return moments_of(play_curvature(recipe, *task, state).value(), state.prior);
 }
 
 std::size_t rank_among_draws(const KnownTruth& known, Stream& stream) {
@@ -93,15 +115,13 @@ class Study {
     Recipe recipe = recipe_;
     recipe.seed = seed_of(recipe_, number);
     const std::vector<double> truth = draw_truth(truths_, used_.size(), recipe.seed);
-    const Message q = posterior_of(recipe, draw_outcomes(rows_, truth, likelihood_, recipe.seed));
-    if (!is_proper(q)) throw RunError("the posterior is improper");
-    const HostVector<float> means = mean(q), variances = variance(q);
+    const Moments q = run_moments(recipe, draw_outcomes(rows_, truth, likelihood_, recipe.seed));
     Stream stream({.seed = recipe.seed, .purpose = Purpose::simulation, .step = 1});
     Replicate out;
     for (std::size_t j = 0; j < truth.size(); ++j) {
       if (!used_[j]) continue;
-      KnownTruth& known = out.emplace_back(KnownTruth{
-          .truth = truth[j], .mean = means[j], .deviation = std::sqrt(double(variances[j]))});
+      KnownTruth& known = out.emplace_back(
+          KnownTruth{.truth = truth[j], .mean = q.mean[j], .deviation = std::sqrt(q.variance[j])});
       known.rank = rank_among_draws(known, stream);
     }
     return out;
@@ -169,7 +189,7 @@ std::string coverage_problem(const Recipe& recipe) {
   }
   const std::string name = recipe.phases.back().inference.value_or(InferenceSettings{}).name;
   const auto method = std::ranges::find(methods(), name, &Method::name);
-  if (method != methods().end() && method->family == Family::isotropic) {
+  if (!has_curvature(recipe) && method != methods().end() && method->family == Family::isotropic) {
     return fmt::format("{} sets its precision and infers no interval", name);
   }
   return {};

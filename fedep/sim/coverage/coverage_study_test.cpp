@@ -66,6 +66,28 @@ TEST(CoverageStudy, DataThatCountTwiceAreCaught) {
   EXPECT_THAT(doubts_of(study(twice, {.replicates = 200})), HasSubstr("too narrow"));
 }
 
+// A diagonal run with a last round of curvature: its intervals are the curvature's, at the mean that rounds
+// came to.
+TEST(CoverageStudy, ALastRoundOfCurvatureIsWhatIsTried) {
+  Recipe diagonal = regression_recipe();
+  diagonal.client = {.epochs = 200, .batch = 1000};
+  diagonal.client.optimizer = {.lr = 0.05, .momentum = 0.5};
+  diagonal.phases[0].rounds = 10;
+  diagonal.server.damping = {.rule = DampingRule::constant, .constant = 0.5};
+  diagonal.phases[0].inference =
+      InferenceSettings{.name = "laplace", .family = FamilyChoice::diagonal, .epochs = 20};
+  diagonal.phases[0].curvature = CurvatureChoice::full;
+  const CoverageStudy full = study(regression_recipe(), {.replicates = 4});
+  const CoverageStudy last = study(resolved(diagonal), {.replicates = 4});
+  ASSERT_EQ(last.replicates.size(), 4u) << last.first_failure;
+  for (std::size_t r = 0; r < 4; ++r) {
+    for (std::size_t j = 0; j < 4; ++j) {
+      EXPECT_EQ(last.replicates[r][j].truth, full.replicates[r][j].truth);
+      EXPECT_NEAR(last.replicates[r][j].deviation / full.replicates[r][j].deviation, 1, 1e-4);
+    }
+  }
+}
+
 TEST(CoverageStudy, AReplicateDependsOnItsNumberAlone) {
   const auto bits = [](const CoverageStudy& found) {
     std::vector<double> out;
