@@ -10,7 +10,7 @@
 namespace fedep {
 
 std::string stateless_note(const SavedPosterior& saved, std::int64_t clients) {
-  if (!saved.posterior || saved.recipe.server.clients_per_round >= clients) return {};
+  if (saved.recipe.server.clients_per_round >= clients) return {};
   const PhaseSettings& phase =
       saved.recipe.phases[std::size_t(std::max<std::int64_t>(saved.state.phase, 0))];
   const Algorithm& algorithm = find_algorithm(phase.algorithm);

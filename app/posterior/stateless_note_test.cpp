@@ -30,9 +30,7 @@ TEST(StatelessNote, IsSaidWhereClientsWithoutMemoryTakeTurns) {
   SavedPosterior cooled = saved_with("fed_sep", 3);
   cooled.recipe.phases[0].cooldown.emplace();
   EXPECT_THAT(stateless_note(cooled, 6), HasSubstr("about a tenth of a deviation"));
-  SavedPosterior estimate = saved_with("fed_sep", 3);
-  estimate.posterior = false;
-  EXPECT_THAT(stateless_note(estimate, 6), IsEmpty());
+  EXPECT_THAT(stateless_note(saved_with("fed_avg", 3), 6), IsEmpty());
 }
 
 TEST(StatelessNote, IsAmongTheNotesOfCoefficients) {
