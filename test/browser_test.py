@@ -60,7 +60,8 @@ def setUpModule():
         play(algorithm, "--set", f"phase.1.algorithm={algorithm}")
     for seed in (1, 2, 3):
         play(f"fed_ep_i-seed{seed}", "--seed", seed, "--set", "phase.1.algorithm=fed_ep", "--set", "evaluate.marginal_every=20")
-    play("fed_sep_l", "--set", "phase.1.inference.name=laplace", "--set", "phase.1.inference.epochs=1")
+    laplace = ("--set", "phase.1.inference.name=laplace", "--set", "phase.1.inference.epochs=1")
+    play("fed_sep_l", *laplace)
     # As `fedep evaluate` leaves it.
     file = folder / "fed_pa" / "evaluation.json"
     evaluation = json.loads(file.read_text())
@@ -91,6 +92,11 @@ def setUpModule():
             line.update({name: 0.5 for name in ODD_NAMES}, close=math.nextafter(0.5, 1) if line["round"] % 2 else 0.5)
     log.write_text("".join(json.dumps(line) + "\n" for line in lines))
     done = PROGRAM.run("report", runs[0], runs[-1], "--out", folder / "odd.html")
+    assert done.returncode == 0, done.stderr
+
+    # One whose deviations are shown: 90 rounds are less than two of its windows, so nobody judges it.
+    play("told", *laplace, "--set", "server.optimizer.lr=0.6")
+    done = PROGRAM.run("report", runs[-1], "--out", folder / "told.html")
     assert done.returncode == 0, done.stderr
 
     profile = tempfile.mkdtemp(prefix="fedep-chromium-")
@@ -274,11 +280,21 @@ class Curves(BrowserTest):
 
 
 class OtherParts(BrowserTest):
+    def test_show_deviations_that_were_inferred(self):
+        BROWSER.get((Path(FOLDER.name) / "told.html").as_uri())
+        self.assertEqual(len(self.all("figure.spread svg path")), 2)  # weight and bias
+        hints = [hint.text for hint in self.all("figure.spread p.hint")]
+        self.assertEqual(len(hints), 1)
+        self.assertIn("is still alpha", hints[0])
+
     def test_are_all_there(self):
         self.assertEqual(len(self.all("figure.reliability")), 4)
         self.assertEqual(len(self.all("figure.reliability g.marginal")), 2)  # FedAvg and FedPA have no posterior
         self.assertEqual(len(self.all("figure.spread")), 2)
-        self.assertEqual(len(self.all("figure.spread svg path")), 2)  # Laplace: weight and bias
+        reasons = [hint.text for hint in self.all("figure.spread p.hint")]
+        self.assertIn("No deviations are shown: precisions are set", reasons[0])
+        self.assertIn("No deviations are shown: the run is not to be trusted", reasons[1])
+        self.assertEqual(len(self.all("figure.spread svg path")), 0)
         self.assertEqual(len(self.all("#summary-table tbody tr")), 4)
         self.assertGreater(len(self.all("figure.participation rect")), 29)
         self.assertEqual(len(self.all("figure.per-client circle")), 24)

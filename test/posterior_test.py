@@ -31,6 +31,7 @@ optimizer = { name = "sgd", lr = 0.1 }
 [server]
 clients_per_round = 2
 prior = { mean = 0.0, precision = 1.0 }
+optimizer = { name = "sgd", lr = 0.99 }  # windows of three rounds: four are not judged
 [[phase]]
 algorithm = "fed_avg"
 rounds = 2

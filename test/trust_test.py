@@ -137,6 +137,11 @@ class Runs(TrustTest):
         self.assertIn("notice distrust", text)
 
 
+def without_gaps(lines):
+    """A log's lines, but for how far q is from its factors: that is looked at where a run ends, wherever it does."""
+    return [{key: value for key, value in line.items() if not key.startswith("factor_gap")} for line in lines]
+
+
 class StopConverged(TrustTest):
     STOP = ("--set", "stop.converged=0.01", "--set", "checkpoint.every=3")
 
@@ -168,14 +173,15 @@ class StopConverged(TrustTest):
                 self.assertIn(self.play(*settings, "--rounds", rounds, *resume, out=out).returncode, (0, 3))
             self.assert_succeeds(self.play(*settings, "--resume", out=out))
             found_files, found_lines = contents(self.folder / out)
-            self.assertEqual(found_lines[1:], lines[1:])
+            self.assertEqual(without_gaps(found_lines[1:]), without_gaps(lines[1:]))
             self.assertEqual(found_files, files)
 
     def test_can_be_given_up_and_the_run_goes_on(self):
         self.assert_succeeds(self.play(*self.STOP))
         self.assert_succeeds(self.play("--resume"))
         self.assert_succeeds(self.play(out="whole"))
-        self.assertEqual(log_lines(self.folder / "run")[1:], log_lines(self.folder / "whole")[1:])
+        run, whole = (without_gaps(log_lines(self.folder / name)[1:]) for name in ("run", "whole"))
+        self.assertEqual(run, whole)
 
     def test_cannot_be_loose(self):
         done = self.play("--set", "stop.converged=0.2")

@@ -50,9 +50,7 @@ std::vector<std::string> notes_of(const SavedPosterior& saved) {
   std::vector<std::string> notes;
   const std::string unplayed = unfinished(saved);
   if (!unplayed.empty()) notes.push_back(unplayed);
-  const bool judged = saved.verdict.trust != Trust::not_judged;
-  const std::string trust =
-      unplayed.empty() && !judged ? trust_text(saved.verdict) : distrust(saved);
+  const std::string trust = unplayed.empty() ? trust_text(saved.verdict) : distrust(saved);
   if (!trust.empty()) notes.push_back(trust);
   if (saved.verdict.trust == Trust::none) return notes;
   if (const std::string note = curvature_note(saved); !note.empty()) notes.push_back(note);
@@ -195,7 +193,9 @@ std::string coefficients_text(const CoefficientTable& table) {
     out += fmt::format(kNoise, table.likelihood.noise);
   }
   if (!table.withheld.empty()) {
-    out += fmt::format("There are no intervals: {}.\n", table.withheld);
+    const bool is_noted = table.withheld == trust_text(table.verdict);
+    out += fmt::format("There are no intervals: {}.\n",
+                       is_noted ? "the run is not to be trusted" : table.withheld);
   } else if (!posterior) {
     out += fmt::format("{} estimates no uncertainty.\n", table.algorithm);
   }

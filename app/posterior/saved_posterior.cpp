@@ -81,8 +81,8 @@ void judge(SavedPosterior& saved, const History* log) {
   }
   const std::vector<RoundRecord>& rounds = log->rounds;
   if (!rounds.empty() && rounds.back().round >= std::int64_t(rounds.size())) {
-    saved.verdict = {
-        Trust::not_judged, "its rounds are known in part", {}};  // of a run that is watched
+    // Of a run that is watched.
+    saved.verdict = {Trust::not_judged, "its rounds are known in part", {}};
     return;
   }
   History history = *log;
@@ -262,15 +262,16 @@ int draws_to_average(const SavedPosterior& saved, std::optional<int> asked) {
 
 std::string no_draws(const SavedPosterior& saved, std::string_view what) {
   if (!saved.withheld.empty()) {
-    return fmt::format("{} are those of the mean, without draws: {}", what, saved.withheld);
+    const bool is_said = saved.withheld == distrust(saved);
+    return fmt::format("{} are those of the mean, without draws{}", what,
+                       is_said ? "" : ": " + saved.withheld);
   }
   return fmt::format("{} has no posterior to draw from: {} are those of its estimate",
                      saved.algorithm, what);
 }
 
 std::string distrust(const SavedPosterior& saved) {
-  const std::string text = trust_text(saved.verdict);
-  return saved.verdict.trust == Trust::none && saved.withheld != text ? text : "";
+  return saved.verdict.trust == Trust::none ? trust_text(saved.verdict) : "";
 }
 
 std::vector<double> start_shares(const SavedPosterior& saved) {
@@ -283,9 +284,8 @@ std::string start_note(const SavedPosterior& saved) {
   const std::string remedy = fmt::format("phase.{}.factors = \"flat\"", saved.state.phase);
   if (std::isnan(saved.start_precision)) {
     return fmt::format(
-        "how much of the precisions is still alpha from the phase's beginning, and not inferred, "
-        "is not "
-        "known ({}: none)",
+        "how much of the precisions is still alpha from the phase's beginning, and was not "
+        "inferred, is not known ({}: none)",
         remedy);
   }
   const std::vector<double> shares = start_shares(saved);
@@ -293,8 +293,7 @@ std::string start_note(const SavedPosterior& saved) {
   if (most <= kStartSaid) return {};
   return fmt::format(
       "up to {:.0f} % of a weight's precision is still alpha from the phase's beginning and was "
-      "not "
-      "inferred: deviations are too small by up to {:.0f} % (more rounds, or {})",
+      "not inferred: deviations are too small by up to {:.0f} % (more rounds, or {})",
       100 * most, 100 * (1 - std::sqrt(1 - most)), remedy);
 }
 

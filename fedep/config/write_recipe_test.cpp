@@ -186,11 +186,12 @@ TEST(WriteRecipe, HasEveryKeyItEverHad) {
   EXPECT_EQ(names_of<OptimizerSettings>(),
             (Names{"name", "lr", "momentum", "beta1", "beta2", "epsilon", "epsilon_inside_root",
                    "initial_accumulator"}));
-  EXPECT_EQ(names_of<PhaseSettings>(),
-            (Names{"algorithm", "rounds", "cavity", "share", "weight", "damping", "damping_outside",
-                   "clip", "guard", "guard_floor", "factors", "factor_clock", "optimizer_state",
-                   "optimizer", "hand_over", "cooldown", "schedule", "average", "curvature",
-                   "inference"}));
+  EXPECT_EQ(
+      names_of<PhaseSettings>(),
+      (Names{"algorithm",       "rounds",    "cavity",    "share",       "weight",   "damping",
+             "damping_outside", "clip",      "guard",     "guard_floor", "factors",  "factor_clock",
+             "optimizer_state", "optimizer", "hand_over", "cooldown",    "schedule", "average",
+             "curvature",       "inference"}));
   EXPECT_EQ(names_of<ScheduleSettings>(),
             (Names{"visit_rate", "client_rate", "server_rate", "clip", "alpha"}));
   EXPECT_EQ(names_of<VisitSchedule>(), (Names{"kind", "from", "to", "steps"}));
