@@ -335,7 +335,8 @@ TEST_F(Chains, OfTwoClientsHaveBatchesAndNoiseOfTheirOwn) {
 TEST(VisitAddress, TellsSeedPurposeRoundClientAndStep) {
   TestRound round("fed_sep", {}, from_mean(V{1}, 1.0f));
   const ClientInfo client{"ward-3", client_key("ward-3"), 10};
-  const Visit visit = round.visit(client, Message(V{0}, 1.0f));
+  const Message cavity(V{0}, 1.0f);
+  const Visit visit = round.visit(client, cavity);
   EXPECT_EQ(visit_address(visit, Purpose::dropout, 9), (Address{.seed = round.task().seed,
                                                                 .purpose = Purpose::dropout,
                                                                 .round = 7,
