@@ -43,6 +43,7 @@ demo: program  ## the paper's toy experiment, then four algorithms on built-in d
 	@printf '\n'
 	@build/bin/fedep compare build/demo/fed_avg build/demo/fed_pa build/demo/fed_ep build/demo/fed_sep | tee build/demo/comparison.txt
 	@build/bin/fedep report build/demo/fed_avg build/demo/fed_pa build/demo/fed_ep build/demo/fed_sep --out build/demo/report.html >/dev/null
+	@printf '\nA run that says it is not to be trusted has scores, but no intervals: its posterior has not converged (docs/recipe.md, stop).\n'
 	@printf '\nOpen build/demo/report.html in a browser: curves, calibration and posteriors of the four. The toy is in\n'
 	@printf 'build/demo/toy-distance.svg and build/demo/toy-contours.svg, the comparison in build/demo/comparison.txt\n'
 

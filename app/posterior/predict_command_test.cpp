@@ -110,17 +110,23 @@ TEST(Predict, ColumnsAreNamedByTheOutcome) {
   EXPECT_EQ(header(LabelKind::number, "sodium"), "row,mean,deviation");
 }
 
-// A row without an age stands at its mean, where the intercept alone speaks: its prediction scatters
-// by the noise and by the intercept's own variance 1/λ.
-TEST(Predict, ANumbersDeviationHoldsTheNoiseAndWhatIsNotKnownOfTheWeights) {
-  const TemporaryFolder folder;
-  folder.write("wards.csv", ward_table());
+// An outcome that is a number.
+Recipe sodium_by_age() {
   Recipe recipe = parse_recipe(ward_recipe(kFedEp));
   recipe.data.label = LabelKind::number;
   recipe.data.label_column = "sodium";
   recipe.data.label_positive = {};
   recipe.data.categories = {};
   recipe.data.features = {"age"};
+  return recipe;
+}
+
+// A row without an age stands at its mean, where the intercept alone speaks: its prediction scatters
+// by the noise and by the intercept's own variance 1/λ.
+TEST(Predict, ANumbersDeviationHoldsTheNoiseAndWhatIsNotKnownOfTheWeights) {
+  const TemporaryFolder folder;
+  folder.write("wards.csv", ward_table());
+  Recipe recipe = sodium_by_age();
   recipe.model.noise = 0.5;
   recipe.client.optimizer.lr = 0.01;
   run_recipe(recipe, {.out = folder.path() / "run", .data = folder.path()});
@@ -198,12 +204,7 @@ TEST(Predict, APointEstimateHasNoMutualInformation) {
 TEST(Predict, ANumberHasNoDeviationWherePrecisionsWereNotInferred) {
   const TemporaryFolder folder;
   folder.write("wards.csv", ward_table());
-  Recipe recipe = parse_recipe(ward_recipe(kFedEp));
-  recipe.data.label = LabelKind::number;
-  recipe.data.label_column = "sodium";
-  recipe.data.label_positive = {};
-  recipe.data.features = {"age"};
-  recipe.data.categories = {};
+  Recipe recipe = sodium_by_age();
   recipe.client.optimizer.lr = 0.01;
   const auto predicted = [&](const std::string& method) {
     recipe.phases[0].inference =

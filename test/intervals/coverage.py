@@ -8,7 +8,6 @@ tables.py makes a page of them.
 """
 
 import argparse
-import concurrent.futures
 import json
 import pathlib
 import sys
@@ -77,10 +76,7 @@ def parse_options(words):
 
 def main(words):
     options = parse_options(words)
-    with concurrent.futures.ProcessPoolExecutor(options.jobs) as pool, open(options.out, "a", encoding="utf-8") as file:
-        for done in concurrent.futures.as_completed([pool.submit(play_table, job) for job in jobs_of(options)]):
-            file.write(json.dumps(done.result()) + "\n")
-            file.flush()
+    simulate.append_all(play_table, jobs_of(options), options)
 
 
 if __name__ == "__main__":

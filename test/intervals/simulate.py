@@ -188,12 +188,17 @@ def parse_options(words):
     return options
 
 
-def main(words):
-    options = parse_options(words)
+def append_all(play, jobs, options):
+    """A line for each job, in the order in which they end."""
     with concurrent.futures.ProcessPoolExecutor(options.jobs) as pool, open(options.out, "a", encoding="utf-8") as file:
-        for done in concurrent.futures.as_completed([pool.submit(play_replicate, job) for job in jobs_of(options)]):
+        for done in concurrent.futures.as_completed([pool.submit(play, job) for job in jobs]):
             file.write(json.dumps(done.result()) + "\n")
             file.flush()
+
+
+def main(words):
+    options = parse_options(words)
+    append_all(play_replicate, jobs_of(options), options)
 
 
 if __name__ == "__main__":
