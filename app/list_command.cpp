@@ -12,11 +12,11 @@
 #include "fedep/data/partition_kinds.h"
 #include "fedep/data/registry.h"
 #include "fedep/inference/method.h"
-#include "fedep/inference/row_method.h"
+#include "fedep/inference/rows/row_method.h"
 #include "fedep/message/table.h"
 #include "fedep/model/registry.h"
 #include "fedep/optim/optimizer.h"
-#include "fedep/sim/places.h"
+#include "fedep/sim/place/places.h"
 #include "fedep/sim/toy/toy_task.h"
 
 namespace fedep {

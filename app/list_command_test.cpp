@@ -10,7 +10,7 @@
 #include "fedep/message/table.h"
 #include "fedep/model/registry.h"
 #include "fedep/optim/optimizer.h"
-#include "fedep/sim/places.h"
+#include "fedep/sim/place/places.h"
 #include "fedep/sim/toy/toy_task.h"
 
 namespace fedep {

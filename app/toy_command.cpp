@@ -14,7 +14,7 @@
 #include "app/output.h"
 #include "app/whole_number.h"
 #include "fedep/message/error.h"
-#include "fedep/page/toy_figure.h"
+#include "fedep/page/figure/toy_figure.h"
 #include "fedep/store/durable_file.h"
 
 namespace fedep {

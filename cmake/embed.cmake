@@ -1,6 +1,6 @@
 # Writes a C++ source with the bytes of some files, each behind a function named after it: report.css -> report_css().
 #
-#   cmake -D "FILES=a/report.html;a/report.css" -D HEADER=fedep/page/page_files.h -D OUT=page_files.cpp -P embed.cmake
+#   cmake -D "FILES=a/report.html;a/report.css" -D HEADER=fedep/page/report/page_files.h -D OUT=page_files.cpp -P embed.cmake
 
 set(text "// Made by cmake/embed.cmake; changes belong into the files it was made of.\n#include \"${HEADER}\"\n\nnamespace fedep {\n")
 foreach(file IN LISTS FILES)

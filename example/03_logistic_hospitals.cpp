@@ -13,8 +13,8 @@
 #include "fedep/random/stream.h"
 #include "fedep/round/play_round.h"
 #include "fedep/sim/chain/local_learning.h"
+#include "fedep/sim/place/serial.h"
 #include "fedep/sim/process.h"
-#include "fedep/sim/serial.h"
 
 using namespace fedep;
 

@@ -4,7 +4,7 @@
 
 #include "fedep/config/resolve.h"
 #include "fedep/round/run.h"
-#include "fedep/sim/places.h"
+#include "fedep/sim/place/places.h"
 #include "fedep/sim/process.h"
 #include "fedep/sim/task.h"
 

@@ -11,7 +11,7 @@
 #include "fedep/data/made_up/regression.h"
 #include "fedep/inference/exact.h"
 #include "fedep/round/play_round.h"
-#include "fedep/sim/serial.h"
+#include "fedep/sim/place/serial.h"
 
 using namespace fedep;
 

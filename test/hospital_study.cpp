@@ -16,7 +16,7 @@
 #include "fedep/round/executor_place.h"
 #include "fedep/round/run.h"
 #include "fedep/sim/chain/local_learning.h"
-#include "fedep/sim/serial.h"
+#include "fedep/sim/place/serial.h"
 
 namespace fedep {
 namespace {

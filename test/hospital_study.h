@@ -15,7 +15,7 @@
 #include "fedep/config/recipe.h"
 #include "fedep/data/dataset.h"
 #include "fedep/round/server_state.h"
-#include "fedep/sim/evaluation.h"
+#include "fedep/sim/score/evaluation.h"
 #include "test/pooled_posterior.h"
 
 namespace fedep {

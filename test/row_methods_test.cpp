@@ -6,9 +6,9 @@
 
 #include <gtest/gtest.h>
 
-#include "fedep/inference/full_laplace.h"
-#include "fedep/inference/hmc.h"
-#include "fedep/inference/quadrature.h"
+#include "fedep/inference/rows/full_laplace.h"
+#include "fedep/inference/rows/hmc.h"
+#include "fedep/inference/rows/quadrature.h"
 #include "fedep/random/stream.h"
 #include "test/pooled_posterior.h"
 

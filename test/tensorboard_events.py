@@ -4,7 +4,7 @@ import struct
 
 
 def records(path):
-    """The payloads of a TFRecord file; their sums are tested in fedep/store/tensorboard_test.cpp."""
+    """The payloads of a TFRecord file; their sums are tested in fedep/store/log/tensorboard_test.cpp."""
     data = path.read_bytes()
     while data:
         (size,) = struct.unpack_from("<Q", data)

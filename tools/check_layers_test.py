@@ -36,7 +36,7 @@ class CheckLayers(unittest.TestCase):
 
     def test_an_include_downwards_is_allowed(self):
         self.assert_allowed("fedep/round/a.h", '"fedep/message/gaussian.h"')
-        self.assert_allowed("app/main.cpp", '"fedep/sim/threads.h"')
+        self.assert_allowed("app/main.cpp", '"fedep/sim/place/threads.h"')
 
     def test_an_include_within_the_folder_is_allowed(self):
         self.assert_allowed("fedep/message/a.h", '"fedep/message/gaussian.h"')

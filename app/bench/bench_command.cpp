@@ -13,7 +13,7 @@
 #include "fedep/config/read_recipe.h"
 #include "fedep/data/registry.h"
 #include "fedep/message/error.h"
-#include "fedep/sim/places.h"
+#include "fedep/sim/place/places.h"
 #include "fedep/sim/task.h"
 
 namespace fedep {

@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "fedep/config/recipe.h"
-#include "fedep/sim/places.h"
+#include "fedep/sim/place/places.h"
 #include "fedep/sim/task.h"
 
 namespace fedep {

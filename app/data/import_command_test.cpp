@@ -7,9 +7,9 @@
 #include "fedep/config/read_recipe.h"
 #include "fedep/message/error.h"
 #include "fedep/store/durable_file.h"
-#include "fedep/store/history.h"
-#include "fedep/store/log_lines.h"
-#include "fedep/store/safetensors.h"
+#include "fedep/store/log/history.h"
+#include "fedep/store/log/log_lines.h"
+#include "fedep/store/safetensors/safetensors.h"
 
 namespace fedep {
 namespace {

@@ -13,7 +13,7 @@
 #include "app/posterior/saved_posterior.h"
 #include "app/test_run.h"
 #include "fedep/message/error.h"
-#include "fedep/store/safetensors.h"
+#include "fedep/store/safetensors/safetensors.h"
 
 namespace fedep {
 namespace {

@@ -22,7 +22,7 @@
 #include "app/whole_number.h"
 #include "fedep/message/error.h"
 #include "fedep/sim/learning_task.h"
-#include "fedep/sim/score_state.h"
+#include "fedep/sim/score/score_state.h"
 
 namespace fedep {
 namespace {

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "app/command.h"
-#include "fedep/sim/posterior_evaluation.h"
+#include "fedep/sim/score/posterior_evaluation.h"
 #include "fedep/store/json.h"
 #include "fedep/store/verdict.h"
 

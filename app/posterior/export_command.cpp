@@ -18,7 +18,7 @@
 #include "fedep/message/error.h"
 #include "fedep/message/table.h"
 #include "fedep/model/torchscript.h"
-#include "fedep/store/safetensors.h"
+#include "fedep/store/safetensors/safetensors.h"
 
 namespace fedep {
 namespace {

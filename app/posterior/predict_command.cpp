@@ -25,7 +25,7 @@
 #include "fedep/data/table/table_features.h"
 #include "fedep/message/error.h"
 #include "fedep/message/table.h"
-#include "fedep/sim/predictive.h"
+#include "fedep/sim/score/predictive.h"
 #include "fedep/store/durable_file.h"
 #include "fedep/store/json.h"
 

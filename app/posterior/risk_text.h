@@ -8,7 +8,7 @@
 
 #include <string>
 
-#include "fedep/sim/posterior_evaluation.h"
+#include "fedep/sim/score/posterior_evaluation.h"
 #include "fedep/store/json.h"
 
 namespace fedep {

@@ -19,12 +19,12 @@
 #include "fedep/data/table/table_features.h"
 #include "fedep/message/error.h"
 #include "fedep/model/registry.h"
-#include "fedep/round/start_left.h"
+#include "fedep/round/diagnosis/start_left.h"
 #include "fedep/sim/curvature.h"
 #include "fedep/store/checkpoint.h"
 #include "fedep/store/curvature_file.h"
 #include "fedep/store/durable_file.h"
-#include "fedep/store/safetensors.h"
+#include "fedep/store/safetensors/safetensors.h"
 
 namespace fedep {
 namespace {

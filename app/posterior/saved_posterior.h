@@ -18,7 +18,7 @@
 #include "fedep/message/layout.h"
 #include "fedep/model/model.h"
 #include "fedep/round/server_state.h"
-#include "fedep/store/history.h"
+#include "fedep/store/log/history.h"
 #include "fedep/store/verdict.h"
 
 namespace fedep {
@@ -41,7 +41,7 @@ struct SavedPosterior {
   std::string withheld = {};
   bool over = false;     // no round follows
   Verdict verdict = {};  // on the run until here, by the log beside the checkpoint
-  // Part of every weight's precision that the phase's factors began with (round/start_left.h): 0 where
+  // Part of every weight's precision that the phase's factors began with (round/diagnosis/start_left.h): 0 where
   // they began flat, NaN where it is not known.
   double start_precision = 0;
 

@@ -7,7 +7,7 @@
 #include "fedep/data/registry.h"
 #include "fedep/message/error.h"
 #include "fedep/store/checkpoint.h"
-#include "fedep/store/safetensors.h"
+#include "fedep/store/safetensors/safetensors.h"
 
 namespace fedep {
 namespace {

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <optional>
 
-#include "fedep/page/posterior_spread.h"
-#include "fedep/store/history.h"
+#include "fedep/page/report/posterior_spread.h"
+#include "fedep/store/log/history.h"
 
 namespace fedep {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "fedep/config/recipe.h"
-#include "fedep/store/history.h"
+#include "fedep/store/log/history.h"
 
 namespace fedep {
 

@@ -12,9 +12,9 @@
 #include "app/version.h"
 #include "fedep/algorithm/algorithm.h"
 #include "fedep/inference/method.h"
-#include "fedep/inference/row_method.h"
+#include "fedep/inference/rows/row_method.h"
 #include "fedep/metric/curve.h"
-#include "fedep/page/run_curves.h"
+#include "fedep/page/report/run_curves.h"
 #include "fedep/sim/toy/toy_task.h"
 
 namespace fedep {

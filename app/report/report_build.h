@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "app/reproduce/results.h"
-#include "fedep/page/report_data.h"
+#include "fedep/page/report/report_data.h"
 
 namespace fedep {
 

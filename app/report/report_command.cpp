@@ -17,9 +17,9 @@
 #include "app/reproduce/result_curve.h"
 #include "app/whole_number.h"
 #include "fedep/message/error.h"
-#include "fedep/page/curve_figure.h"
-#include "fedep/page/report.h"
-#include "fedep/page/run_curves.h"
+#include "fedep/page/figure/curve_figure.h"
+#include "fedep/page/report/report.h"
+#include "fedep/page/report/run_curves.h"
 #include "fedep/store/durable_file.h"
 
 namespace fedep {

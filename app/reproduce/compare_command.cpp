@@ -12,7 +12,7 @@
 #include "app/output.h"
 #include "app/printable.h"
 #include "fedep/message/check.h"
-#include "fedep/store/history.h"
+#include "fedep/store/log/history.h"
 
 namespace fedep {
 namespace {

@@ -14,7 +14,7 @@
 #include "fedep/message/error.h"
 #include "fedep/sim/family_choice.h"
 #include "fedep/sim/learning_task.h"
-#include "fedep/sim/places.h"
+#include "fedep/sim/place/places.h"
 
 namespace fedep {
 namespace {

@@ -32,7 +32,7 @@
 #include "fedep/config/read_recipe.h"
 #include "fedep/config/resolve.h"
 #include "fedep/message/error.h"
-#include "fedep/page/run_record.h"
+#include "fedep/page/report/run_record.h"
 #include "fedep/sim/family_choice.h"
 #include "fedep/store/durable_file.h"
 

@@ -13,7 +13,7 @@
 
 #include "app/reproduce/results.h"
 #include "fedep/config/recipe.h"
-#include "fedep/page/run_record.h"
+#include "fedep/page/report/run_record.h"
 
 namespace fedep {
 

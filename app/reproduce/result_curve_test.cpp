@@ -7,7 +7,7 @@
 #include "app/reproduce/test_result.h"
 #include "fedep/message/error.h"
 #include "fedep/message/test_folder.h"
-#include "fedep/page/run_curves.h"
+#include "fedep/page/report/run_curves.h"
 
 namespace fedep {
 namespace {

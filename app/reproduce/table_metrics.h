@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "app/reproduce/paper_tables.h"
-#include "fedep/store/history.h"
+#include "fedep/store/log/history.h"
 
 namespace fedep {
 

@@ -11,7 +11,7 @@
 #include "app/run/run_recipe.h"
 #include "fedep/config/read_recipe.h"
 #include "fedep/message/test_folder.h"
-#include "fedep/store/history.h"
+#include "fedep/store/log/history.h"
 
 namespace fedep {
 namespace {

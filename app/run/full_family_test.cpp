@@ -20,8 +20,8 @@
 #include "fedep/message/error.h"
 #include "fedep/store/checkpoint.h"
 #include "fedep/store/durable_file.h"
-#include "fedep/store/history.h"
-#include "fedep/store/safetensors.h"
+#include "fedep/store/log/history.h"
+#include "fedep/store/safetensors/safetensors.h"
 
 namespace fedep {
 namespace {

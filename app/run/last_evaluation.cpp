@@ -12,7 +12,7 @@
 #include "fedep/model/registry.h"
 #include "fedep/sim/family_choice.h"
 #include "fedep/store/checkpoint.h"
-#include "fedep/store/history.h"
+#include "fedep/store/log/history.h"
 #include "fedep/store/run_directory.h"
 
 namespace fedep {

@@ -8,7 +8,7 @@
 #include "app/posterior/told_spread.h"
 #include "app/report/report_build.h"
 #include "fedep/message/error.h"
-#include "fedep/page/report.h"
+#include "fedep/page/report/report.h"
 
 namespace fedep {
 namespace {

@@ -15,8 +15,8 @@
 #include <span>
 #include <string>
 
-#include "fedep/page/run_record.h"
-#include "fedep/page/thinned_rounds.h"
+#include "fedep/page/report/run_record.h"
+#include "fedep/page/report/thinned_rounds.h"
 
 namespace fedep {
 

@@ -7,8 +7,8 @@
 #include <span>
 
 #include "fedep/round/run.h"
-#include "fedep/store/history.h"
-#include "fedep/store/tensorboard.h"
+#include "fedep/store/log/history.h"
+#include "fedep/store/log/tensorboard.h"
 
 namespace fedep {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "fedep/sim/places.h"
+#include "fedep/sim/place/places.h"
 
 namespace fedep {
 

@@ -30,7 +30,7 @@
 #include "fedep/data/table/table_features.h"
 #include "fedep/message/check.h"
 #include "fedep/optim/optimizer.h"
-#include "fedep/page/factor_gap_text.h"
+#include "fedep/page/report/factor_gap_text.h"
 #include "fedep/sim/curvature.h"
 #include "fedep/sim/family_choice.h"
 #include "fedep/store/burn_in.h"

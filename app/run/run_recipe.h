@@ -17,7 +17,7 @@
 #include "fedep/round/phase.h"
 #include "fedep/round/run.h"
 #include "fedep/sim/task.h"
-#include "fedep/store/history.h"
+#include "fedep/store/log/history.h"
 #include "fedep/store/verdict.h"
 
 namespace fedep {

@@ -22,7 +22,7 @@
 
 #include "app/run/watch_connections.h"
 #include "fedep/message/error.h"
-#include "fedep/page/report.h"
+#include "fedep/page/report/report.h"
 
 namespace fedep {
 namespace {

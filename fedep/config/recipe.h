@@ -228,7 +228,7 @@ struct CheckpointSettings {
 
 // When a run ends before all its rounds are played.
 struct StopSettings {
-  // Once q's means and deviations move by less than this in two windows running (round/convergence.h); 0: never.
+  // Once q's means and deviations move by less than this in two windows running (round/diagnosis/convergence.h); 0: never.
   double converged = 0.0;
 
   bool operator==(const StopSettings&) const = default;

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "fedep/inference/row_method.h"
+#include "fedep/inference/rows/row_method.h"
 #include "fedep/message/check.h"
 #include "fedep/message/table.h"
 

@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "fedep/page/coverage_figure.h"
-#include "fedep/page/page_files.h"
-#include "fedep/page/svg.h"
+#include "fedep/page/figure/coverage_figure.h"
+#include "fedep/page/figure/svg.h"
+#include "fedep/page/report/page_files.h"
 
 namespace fedep {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "fedep/page/coverage_figure.h"
+#include "fedep/page/figure/coverage_figure.h"
 #include "fedep/page/test_text.h"
 
 namespace fedep {

@@ -13,8 +13,8 @@
 #include "fedep/config/read_recipe.h"
 #include "fedep/config/write_recipe.h"
 #include "fedep/message/test_folder.h"
-#include "fedep/page/run_record.h"
-#include "fedep/store/log_lines.h"
+#include "fedep/page/report/run_record.h"
+#include "fedep/store/log/log_lines.h"
 
 namespace fedep {
 

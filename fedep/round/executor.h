@@ -1,5 +1,5 @@
 // Where the clients of a round run: one after another, on threads, as a GPU cohort, behind a
-// network. The round loop knows only this. sim/serial is the specification; every other executor is
+// network. The round loop knows only this. sim/place/serial is the specification; every other executor is
 // tested against it.
 #pragma once
 

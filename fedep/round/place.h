@@ -1,5 +1,5 @@
 // Where a run is played: how its clients are asked, which memory its messages live in, how a state
-// is scored. Rounds and phases are the same everywhere (play_round.h, run.h); sim/places.h has the
+// is scored. Rounds and phases are the same everywhere (play_round.h, run.h); sim/place/places.h has the
 // table of places.
 #pragma once
 

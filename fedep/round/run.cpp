@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "fedep/message/check.h"
-#include "fedep/round/convergence.h"
-#include "fedep/round/factor_gap.h"
+#include "fedep/round/diagnosis/convergence.h"
+#include "fedep/round/diagnosis/factor_gap.h"
 
 namespace fedep {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "fedep/round/factor_gap.h"
+#include "fedep/round/diagnosis/factor_gap.h"
 #include "fedep/round/test_federation.h"
 
 namespace fedep {

@@ -12,7 +12,7 @@
 
 #include "fedep/config/recipe.h"
 #include "fedep/message/dense_gaussian.h"
-#include "fedep/round/curvature.h"
+#include "fedep/round/diagnosis/curvature.h"
 #include "fedep/round/server_state.h"
 #include "fedep/sim/task.h"
 

@@ -12,11 +12,11 @@
 
 #include "fedep/config/resolve.h"
 #include "fedep/data/test_files.h"
-#include "fedep/inference/full_laplace.h"
+#include "fedep/inference/rows/full_laplace.h"
 #include "fedep/message/error.h"
 #include "fedep/random/stream.h"
 #include "fedep/round/run.h"
-#include "fedep/sim/places.h"
+#include "fedep/sim/place/places.h"
 #include "fedep/sim/rows/client_rows.h"
 
 namespace fedep {

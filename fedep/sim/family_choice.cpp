@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "fedep/config/rule.h"
-#include "fedep/inference/row_method.h"
+#include "fedep/inference/rows/row_method.h"
 #include "fedep/message/error.h"
 #include "fedep/model/registry.h"
 #include "fedep/round/phase.h"

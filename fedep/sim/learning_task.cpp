@@ -9,15 +9,15 @@
 #include "fedep/data/table/table_features.h"
 #include "fedep/data/validation.h"
 #include "fedep/inference/method.h"
-#include "fedep/inference/row_method.h"
+#include "fedep/inference/rows/row_method.h"
 #include "fedep/message/error.h"
 #include "fedep/model/registry.h"
 #include "fedep/sim/chain/chain.h"
 #include "fedep/sim/chain/local_learning.h"
-#include "fedep/sim/evaluation.h"
 #include "fedep/sim/process.h"
-#include "fedep/sim/score_state.h"
-#include "fedep/sim/tempered.h"
+#include "fedep/sim/score/evaluation.h"
+#include "fedep/sim/score/score_state.h"
+#include "fedep/sim/score/tempered.h"
 
 namespace fedep {
 namespace {

@@ -17,8 +17,8 @@
 #include "fedep/store/checkpoint.h"
 #include "fedep/store/durable_file.h"
 #include "fedep/store/json.h"
-#include "fedep/store/log_lines.h"
-#include "fedep/store/run_log.h"
+#include "fedep/store/log/log_lines.h"
+#include "fedep/store/log/run_log.h"
 
 namespace fedep {
 namespace {

@@ -24,7 +24,7 @@
 #include "fedep/message/layout.h"
 #include "fedep/round/phase.h"
 #include "fedep/round/server_state.h"
-#include "fedep/store/history.h"
+#include "fedep/store/log/history.h"
 #include "fedep/store/run_directory.h"
 
 namespace fedep {

@@ -10,7 +10,7 @@
 #include "fedep/message/test_folder.h"
 #include "fedep/store/checkpoint.h"
 #include "fedep/store/durable_file.h"
-#include "fedep/store/log_lines.h"
+#include "fedep/store/log/log_lines.h"
 
 namespace fedep {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "fedep/message/check.h"
 #include "fedep/message/nesting.h"
-#include "fedep/store/safetensors.h"
+#include "fedep/store/safetensors/safetensors.h"
 
 namespace fedep {
 namespace {

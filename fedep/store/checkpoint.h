@@ -21,7 +21,7 @@
 #include "fedep/message/layout.h"
 #include "fedep/round/server_state.h"
 #include "fedep/round/site_store.h"
-#include "fedep/store/log_mark.h"
+#include "fedep/store/log/log_mark.h"
 #include "fedep/store/site_files.h"
 
 namespace fedep {

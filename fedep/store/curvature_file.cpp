@@ -12,7 +12,7 @@
 #include "fedep/message/error.h"
 #include "fedep/message/packed.h"
 #include "fedep/store/durable_file.h"
-#include "fedep/store/safetensors.h"
+#include "fedep/store/safetensors/safetensors.h"
 
 namespace fedep {
 namespace {

@@ -1,4 +1,4 @@
-// curvature.safetensors in a run directory: a last round of curvature (round/curvature.h), bound to the
+// curvature.safetensors in a run directory: a last round of curvature (round/diagnosis/curvature.h), bound to the
 // checkpoint whose mean it was taken at.
 //
 //   write_curvature(curvature_path(run), curvature, seal_of(run / "checkpoint-60.safetensors"));
@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "fedep/round/curvature.h"
+#include "fedep/round/diagnosis/curvature.h"
 
 namespace fedep {
 

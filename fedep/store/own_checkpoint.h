@@ -18,8 +18,8 @@
 #include "fedep/message/layout.h"
 #include "fedep/round/phase.h"
 #include "fedep/store/checkpoint.h"
+#include "fedep/store/log/run_log.h"
 #include "fedep/store/run_directory.h"
-#include "fedep/store/run_log.h"
 
 namespace fedep {
 

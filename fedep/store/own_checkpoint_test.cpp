@@ -11,7 +11,7 @@
 #include "fedep/message/test_folder.h"
 #include "fedep/store/durable_file.h"
 #include "fedep/store/json.h"
-#include "fedep/store/safetensors.h"
+#include "fedep/store/safetensors/safetensors.h"
 #include "fedep/store/test_kept_run.h"
 
 namespace fedep {

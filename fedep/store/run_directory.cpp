@@ -8,7 +8,7 @@
 #include "fedep/config/write_recipe.h"
 #include "fedep/message/check.h"
 #include "fedep/store/durable_file.h"
-#include "fedep/store/history.h"
+#include "fedep/store/log/history.h"
 #include "fedep/store/same_recipe.h"
 #include "fedep/store/verdict.h"
 

@@ -16,15 +16,15 @@
 
 #include "fedep/config/recipe.h"
 #include "fedep/message/layout.h"
+#include "fedep/round/diagnosis/start_left.h"
 #include "fedep/round/phase.h"
 #include "fedep/round/run.h"
 #include "fedep/round/site_store.h"
-#include "fedep/round/start_left.h"
 #include "fedep/store/checkpoint.h"
-#include "fedep/store/history.h"
+#include "fedep/store/log/history.h"
+#include "fedep/store/log/run_log.h"
 #include "fedep/store/own_checkpoint.h"
 #include "fedep/store/run_directory.h"
-#include "fedep/store/run_log.h"
 
 namespace fedep {
 

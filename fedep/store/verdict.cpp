@@ -10,7 +10,7 @@
 
 #include "fedep/algorithm/algorithm.h"
 #include "fedep/optim/guard.h"
-#include "fedep/round/convergence.h"
+#include "fedep/round/diagnosis/convergence.h"
 
 namespace fedep {
 namespace {

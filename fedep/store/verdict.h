@@ -4,7 +4,7 @@
 //   if (verdict.trust == Trust::none) say("not to be trusted: {}", to_text(verdict));
 //
 // Judged is the phase that the last round belongs to. A run that diverged, whose q is improper or has
-// not converged (round/convergence.h) is not to be trusted. A point estimate is judged for divergence
+// not converged (round/diagnosis/convergence.h) is not to be trusted. A point estimate is judged for divergence
 // alone; a run shorter than two windows, and one whose server's rate fell until its end, is not judged
 // for convergence. Recipes with a `table` are played as the paper played them, and not judged at all.
 #pragma once
@@ -15,7 +15,7 @@
 
 #include "fedep/config/recipe.h"
 #include "fedep/message/gaussian.h"
-#include "fedep/store/history.h"
+#include "fedep/store/log/history.h"
 
 namespace fedep {
 

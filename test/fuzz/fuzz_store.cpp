@@ -1,7 +1,7 @@
 #include "app/reproduce/results.h"
-#include "fedep/page/run_record.h"
-#include "fedep/store/history.h"
-#include "fedep/store/safetensors.h"
+#include "fedep/page/report/run_record.h"
+#include "fedep/store/log/history.h"
+#include "fedep/store/safetensors/safetensors.h"
 #include "fedep/store/site_files.h"
 #include "test/fuzz/fuzz_targets.h"
 

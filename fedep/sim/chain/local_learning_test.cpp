@@ -15,7 +15,7 @@
 #include "fedep/model/linear.h"
 #include "fedep/round/play_round.h"
 #include "fedep/sim/chain/cpu_cohort.h"
-#include "fedep/sim/serial.h"
+#include "fedep/sim/place/serial.h"
 #include "fedep/sim/test_round.h"
 
 namespace fedep {

@@ -26,7 +26,7 @@
 #include "fedep/sim/curvature.h"
 #include "fedep/sim/family_choice.h"
 #include "fedep/sim/learning_task.h"
-#include "fedep/sim/places.h"
+#include "fedep/sim/place/places.h"
 #include "fedep/sim/rows/client_rows.h"
 
 namespace fedep {

@@ -12,7 +12,7 @@
 #include "fedep/cuda/round/chain_kernels.h"
 #include "fedep/model/layer/loss.h"
 #include "fedep/sim/gpu/cuda_evaluation.h"
-#include "fedep/sim/scores.h"
+#include "fedep/sim/score/scores.h"
 
 namespace fedep {
 namespace {

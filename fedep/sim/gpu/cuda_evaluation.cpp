@@ -6,8 +6,8 @@
 #include "fedep/cuda/device/parallel_for.h"
 #include "fedep/cuda/round/fisher_kernels.h"
 #include "fedep/metric/exact_sum.h"
-#include "fedep/sim/scores.h"
-#include "fedep/sim/tempered.h"
+#include "fedep/sim/score/scores.h"
+#include "fedep/sim/score/tempered.h"
 
 namespace fedep {
 namespace {
@@ -90,7 +90,7 @@ void CudaEvaluation::predict(const float* theta, bool first) {
   graph->launch();
 }
 
-// sim/scores' for labels, from what the GPU says about each example.
+// sim/score/scores' for labels, from what the GPU says about each example.
 Metrics CudaEvaluation::scores(int draws, const Subsample& which, double temperature) {
   if (temperature != 1) return tempered_scores(draws, which, temperature);
   gpu::score_examples(size_, int(model_->outputs()), probabilities_.data(), double(draws),

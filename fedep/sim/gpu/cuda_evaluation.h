@@ -1,4 +1,4 @@
-// Scores a state on held-out examples on the GPU, as sim/evaluation does on a core: at the mean of
+// Scores a state on held-out examples on the GPU, as sim/score/evaluation does on a core: at the mean of
 // q, and marginalised over the same draws from q.
 //
 //   CudaEvaluation evaluation(data, recipe, ProductPrecision::tf32);
@@ -19,7 +19,7 @@
 #include "fedep/metric/metrics.h"
 #include "fedep/metric/temperature.h"
 #include "fedep/round/server_state.h"
-#include "fedep/sim/evaluation.h"
+#include "fedep/sim/score/evaluation.h"
 #include "fedep/sim/task.h"
 
 namespace fedep {

@@ -12,7 +12,7 @@
 #include "fedep/sim/gpu/cuda_evaluation.h"
 #include "fedep/sim/gpu/cuda_rounds.h"
 #include "fedep/sim/learning_task.h"
-#include "fedep/sim/score_state.h"
+#include "fedep/sim/score/score_state.h"
 
 namespace fedep {
 namespace {

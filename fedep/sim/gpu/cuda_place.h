@@ -1,12 +1,12 @@
 // A run whose messages live on a GPU and whose clients train there, all of a round at once: the
-// place `cuda` (sim/places.h). A build without CUDA has this header too, and says what is missing
+// place `cuda` (sim/place/places.h). A build without CUDA has this header too, and says what is missing
 // (cuda_place_absent.cpp).
 #pragma once
 
 #include <memory>
 #include <string>
 
-#include "fedep/sim/places.h"
+#include "fedep/sim/place/places.h"
 
 namespace fedep {
 

@@ -13,7 +13,7 @@
 #include "fedep/random/stream.h"
 #include "fedep/round/play_round.h"
 #include "fedep/round/test_gaussian_clients.h"
-#include "fedep/sim/serial.h"
+#include "fedep/sim/place/serial.h"
 
 namespace fedep {
 namespace {

@@ -18,7 +18,7 @@
 #include "fedep/round/play_round.h"
 #include "fedep/sim/chain/learning_parts.h"
 #include "fedep/sim/gpu/cuda_rounds.h"
-#include "fedep/sim/serial.h"
+#include "fedep/sim/place/serial.h"
 #include "fedep/sim/test_images.h"
 #include "fedep/sim/test_recipe.h"
 

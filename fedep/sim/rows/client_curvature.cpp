@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "fedep/inference/full_laplace.h"
+#include "fedep/inference/rows/full_laplace.h"
 #include "fedep/message/packed.h"
 #include "fedep/sim/rows/client_rows.h"
 

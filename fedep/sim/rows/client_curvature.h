@@ -7,7 +7,7 @@
 
 #include "fedep/data/dataset.h"
 #include "fedep/model/likelihood.h"
-#include "fedep/round/curvature.h"
+#include "fedep/round/diagnosis/curvature.h"
 
 namespace fedep {
 

@@ -1,4 +1,4 @@
-// A client's training examples as the rows of a generalised linear model (inference/glm_rows.h), for a
+// A client's training examples as the rows of a generalised linear model (inference/rows/glm_rows.h), for a
 // linear model of dense features: its weights, then its intercept. One output, or one for each of several
 // classes.
 #pragma once
@@ -7,8 +7,8 @@
 #include <string>
 
 #include "fedep/data/dataset.h"
-#include "fedep/inference/full_laplace.h"
-#include "fedep/inference/glm_rows.h"
+#include "fedep/inference/rows/full_laplace.h"
+#include "fedep/inference/rows/glm_rows.h"
 #include "fedep/model/likelihood.h"
 
 namespace fedep {

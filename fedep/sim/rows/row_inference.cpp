@@ -1,6 +1,6 @@
 #include "fedep/sim/rows/row_inference.h"
 
-#include "fedep/inference/row_method.h"
+#include "fedep/inference/rows/row_method.h"
 #include "fedep/message/check.h"
 #include "fedep/message/dense_gaussian.h"
 #include "fedep/sim/rows/client_rows.h"

@@ -10,13 +10,13 @@
 
 #include "fedep/config/resolve.h"
 #include "fedep/data/test_files.h"
-#include "fedep/inference/full_laplace.h"
-#include "fedep/inference/row_method.h"
+#include "fedep/inference/rows/full_laplace.h"
+#include "fedep/inference/rows/row_method.h"
 #include "fedep/message/dense_gaussian.h"
 #include "fedep/model/registry.h"
 #include "fedep/round/run.h"
 #include "fedep/sim/family_choice.h"
-#include "fedep/sim/places.h"
+#include "fedep/sim/place/places.h"
 #include "fedep/sim/rows/client_rows.h"
 
 namespace fedep {

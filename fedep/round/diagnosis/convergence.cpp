@@ -1,0 +1,137 @@
+#include "fedep/round/diagnosis/convergence.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <utility>
+
+#include "fedep/algorithm/damping.h"
+
+namespace fedep {
+namespace {
+
+constexpr std::int64_t kFewLost = 10;  // one in so many rounds
+
+struct Moments {
+  HostVector<float> mean, deviation;  // empty: q is improper
+};
+
+bool is_usable(float mean, float deviation) {
+  return std::isfinite(mean) && std::isfinite(deviation) && deviation > 0;
+}
+
+// Both are solved for in double, deviations those of the solved covariance.
+Moments solved_moments(const Message& q) {
+  if (!is_proper(q)) return {};
+  Moments out{mean(q), variance(q)};
+  for (std::size_t i = 0; i < q.size(); ++i) {
+    out.deviation[i] = std::sqrt(out.deviation[i]);
+    if (!is_usable(out.mean[i], out.deviation[i])) return {};
+  }
+  return out;
+}
+
+// One pass over what may be millions of weights.
+Moments moments_of(const Message& q) {
+  if (q.full()) return solved_moments(q);
+  const std::span<const float> eta = q.eta().span(), lambda = q.lambda_span();
+  Moments out{HostVector<float>(q.size()), HostVector<float>(q.size())};
+  const std::span<float> mean = out.mean.span(), deviation = out.deviation.span();
+  for (std::size_t i = 0; i < eta.size(); ++i) {
+    const float precision = lambda[q.isotropic() ? 0 : i];
+    mean[i] = eta[i] / precision;
+    deviation[i] = std::sqrt(1 / precision);
+    if (!is_usable(mean[i], deviation[i])) return {};
+  }
+  return out;
+}
+
+bool has_one_rate(const Phase& phase, std::int64_t first, std::int64_t end) {
+  const double rate = server_rate(phase, first);
+  for (std::int64_t round = first + 1; round < end; ++round) {
+    if (server_rate(phase, round) != rate) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+double server_rate(const Phase& phase, std::int64_t round) {
+  const double delta = damping(phase.damping, phase.clients_per_round,
+                               std::size_t(std::max<std::int64_t>(0, round - phase.first_round)));
+  const double inside = phase.damping.outside ? 1.0 : delta;
+  return phase.server_optimizer.lr * inside * optimizer_scale(phase, round, delta);
+}
+
+std::int64_t window_length(const Phase& phase, std::size_t clients, std::int64_t round) {
+  constexpr double kFewest = 2, kMost = 1e15;
+  constexpr double kVisits = 10;
+  constexpr double kRounding = 1e-9;  // 4.0000000001 rounds are 4
+  const double between = double(clients) / double(phase.clients_per_round);  // visits of a client
+  double rounds = kVisits * between;
+  if (phase.server_optimizer.name == "sgd") {
+    const double rate = server_rate(phase, round);
+    if (!(rate > 0)) return std::int64_t(kMost);
+    rounds = between * (1 - phase.server_optimizer.momentum) / rate;
+  }
+  return std::int64_t(std::clamp(std::ceil(rounds * (1 - kRounding)), kFewest, kMost));
+}
+
+Moved moved(const HostVector<float>& mean_before, const HostVector<float>& deviation_before,
+            const HostVector<float>& mean, const HostVector<float>& deviation) {
+  if (mean_before.size() != mean.size() || mean.size() == 0) {
+    return {ConvergenceState::kFar, ConvergenceState::kFar};
+  }
+  double furthest = 0, widest = 1, narrowest = 1;  // deviations' ratios
+  for (std::size_t i = 0; i < mean.size(); ++i) {
+    const double now = double(deviation[i]);
+    furthest = std::max(furthest, std::fabs(double(mean[i]) - double(mean_before[i])) / now);
+    const double ratio = now / double(deviation_before[i]);
+    widest = std::max(widest, ratio);
+    narrowest = std::min(narrowest, ratio);
+  }
+  return {furthest, std::max(std::log(widest), -std::log(narrowest))};
+}
+
+void begin_window(ServerState& state) {
+  ConvergenceState& window = state.convergence;
+  if (window.begun >= 0) return;
+  Moments now = moments_of(state.global);
+  window.begun = state.round;
+  window.lost = 0;
+  window.mean = std::move(now.mean);
+  window.deviation = std::move(now.deviation);
+}
+
+void count_round(ServerState& state, const RoundNumbers& numbers) {
+  const bool whole = numbers.answered > 0 && numbers.outside_grid == 0 && numbers.step_scale > 0;
+  state.convergence.lost += whole ? 0 : 1;
+}
+
+bool window_is_over(const ServerState& state, const Phase& phase, std::size_t clients) {
+  const std::int64_t begun = state.convergence.begun;
+  return begun >= 0 && state.round - begun >= window_length(phase, clients, begun);
+}
+
+WindowNumbers end_window(ServerState& state, const Phase& phase) {
+  ConvergenceState& window = state.convergence;
+  const ConvergenceState old = std::move(window);
+  window = {};
+  begin_window(state);
+  const Moved by = moved(old.mean, old.deviation, window.mean, window.deviation);
+  const bool judged =
+      has_one_rate(phase, old.begun, state.round) && kFewLost * old.lost <= state.round - old.begun;
+  if (judged) {
+    window.before = old.latest;
+    window.latest = std::max(by.mean, by.log_sd);
+  }
+  return {.ends = true, .mean_moved = by.mean, .log_sd_moved = by.log_sd, .judged = judged};
+}
+
+bool has_converged(const ServerState& state, double less_than) {
+  const ConvergenceState& window = state.convergence;
+  return window.begun == state.round && window.before < less_than && window.latest < less_than;
+}
+
+}  // namespace fedep

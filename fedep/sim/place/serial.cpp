@@ -1,0 +1,39 @@
+#include "fedep/sim/place/serial.h"
+
+#include "fedep/round/collector.h"
+
+namespace fedep {
+namespace {
+
+class Serial final : public Executor {
+ public:
+  Serial(const Population& population, LocalInference& inference, SiteStore* sites)
+      : population_(population), inference_(inference), sites_(sites) {}
+
+  Answers play(const RoundTask& round, std::span<const ClientTask> clients) override {
+    Collector answers(round);
+    for (const ClientTask& task : clients) {
+      answers.add(play_visit(round, task, population_[task.client], sites_, inference_));
+    }
+    return std::move(answers).all();
+  }
+
+  void settle(const RoundTask& round, std::span<const std::size_t> taken,
+              const StepPart& part) override {
+    if (round.phase.stateful()) settle_visits(round, population_, taken, part, *sites_);
+  }
+
+ private:
+  const Population& population_;
+  LocalInference& inference_;
+  SiteStore* sites_;
+};
+
+}  // namespace
+
+std::unique_ptr<Executor> make_serial(const Population& population, LocalInference& inference,
+                                      SiteStore* sites) {
+  return std::make_unique<Serial>(population, inference, sites);
+}
+
+}  // namespace fedep

@@ -1,0 +1,45 @@
+// A posterior scored on a data set's held-out examples, overall and client by client, at its mean
+// and marginalised: what `fedep evaluate` prints and a report draws.
+//
+//   const PosteriorEvaluation result = evaluate_posterior(data, *model, state, draws);
+//   for (const auto& [name, value] : result.metrics) …   // accuracy, …, accuracy_marginal, …
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fedep/data/dataset.h"
+#include "fedep/metric/calibration.h"
+#include "fedep/metric/metrics.h"
+#include "fedep/metric/risk_report.h"
+#include "fedep/model/model.h"
+#include "fedep/round/server_state.h"
+#include "fedep/sim/score/predictive.h"
+
+namespace fedep {
+
+struct ClientEvaluation {
+  std::string client;
+  std::size_t examples = 0;
+  Metrics metrics;  // named as overall
+  std::optional<RiskReport> risk = {}, marginal_risk = {};
+};
+
+struct PosteriorEvaluation {
+  std::size_t examples = 0;
+  Metrics metrics;  // of scores.h, and ece_equal_mass; then the same with _marginal
+  std::vector<ReliabilityBin> point;     // uniform bins of the top class, for labels and binary
+  std::vector<ReliabilityBin> marginal;  // empty without draws
+  std::vector<ClientEvaluation> clients;
+  // Of yes or no: what predicted risks are worth, at the mean and marginalised.
+  std::optional<RiskReport> risk = {}, marginal_risk = {};
+};
+
+// Without `draws`: at the mean alone. Throws InputError if there are no held-out examples.
+PosteriorEvaluation evaluate_posterior(const Dataset& data, Model& model, const ServerState& state,
+                                       const std::optional<DrawSettings>& draws,
+                                       const PredictiveUse& use = {});
+
+}  // namespace fedep

@@ -1,0 +1,197 @@
+#include "fedep/sim/score/predictive.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include <fmt/format.h>
+
+#include "fedep/message/check.h"
+#include "fedep/metric/counts.h"
+#include "fedep/metric/probability.h"
+#include "fedep/random/stream.h"
+#include "fedep/sim/score/scores.h"
+#include "fedep/sim/score/tempered.h"
+
+namespace fedep {
+namespace {
+
+// Sums over draws that are kept at once; more examples than fit are predicted block by block.
+constexpr std::size_t kBlockNumbers = std::size_t(1) << 24;
+
+double binary_entropy(double p) {
+  const auto term = [](double x) { return x > 0 ? -x * std::log(x) : 0.0; };
+  return term(p) + term(1 - p);
+}
+
+std::vector<double> entropies_of(const Model& model, std::span<const double> predictions) {
+  const Likelihood likelihood = model.likelihood();
+  std::vector<double> out;
+  for (std::size_t begin = 0; begin < predictions.size(); begin += model.outputs()) {
+    out.push_back(predictive_entropy(likelihood.target, predictions.subspan(begin, model.outputs()),
+                                     likelihood.variance_at(predictions[begin])));
+  }
+  return out;
+}
+
+// Over the draws so far, for one batch.
+class Average {
+ public:
+  explicit Average(bool with_entropy) : with_entropy_(with_entropy) {}
+
+  void add(const Model& model, std::vector<double> predictions) {
+    const std::size_t outputs = model.outputs(), examples = predictions.size() / outputs;
+    const bool spreads = model.target() == TargetKind::real || model.target() == TargetKind::count;
+    if (mean_.draws() == 0) {
+      mean_ = ProbabilityMean(predictions.size());
+      squares_ = ProbabilityMean(spreads ? predictions.size() : 0);
+      entropy_ = ProbabilityMean(with_entropy_ ? examples : 0);
+    }
+    mean_.add(predictions);
+    if (with_entropy_) entropy_.add(entropies_of(model, predictions));
+    if (!spreads) return;
+    for (double& x : predictions) x *= x;
+    squares_.add(predictions);
+  }
+
+  Predictions value() const {
+    Predictions out{.mean = mean_.value(), .spread = {}, .entropy = entropy_.value()};
+    if (mean_.draws() < 2) return out;  // one draw has no spread
+    out.spread = squares_.value();
+    for (std::size_t i = 0; i < out.spread.size(); ++i) {
+      out.spread[i] = variance_of_draws(out.mean[i], out.spread[i], std::size_t(mean_.draws()));
+    }
+    return out;
+  }
+
+ private:
+  bool with_entropy_;
+  ProbabilityMean mean_{0}, squares_{0}, entropy_{0};
+};
+
+std::vector<double> predict(Model& model, std::span<const float> theta, const Batch& batch) {
+  std::vector<float> logits(batch.size * model.outputs());
+  model.logits(theta, batch, {}, logits);
+  return predictions_of(model.target(), logits, model.outputs());
+}
+
+HostVector<float> draw(const Model& model, const Message& q, const DrawSettings& draws, int index) {
+  HostVector<float> noise(q.size());
+  fill_normal({.seed = draws.seed,
+               .purpose = Purpose::posterior,
+               .round = std::uint32_t(draws.round),
+               .step = std::uint32_t(index)},
+              noise.span());
+  if (draws.last_layer) {
+    const Range range = last_layer(model.layout(), model.outputs());
+    std::fill_n(noise.span().begin(), range.begin, 0.0f);
+  }
+  return sample(q, noise);
+}
+
+}  // namespace
+
+Range last_layer(const Layout& layout, std::size_t outputs) {
+  const auto makes_outputs = [&](const TensorShape& tensor) {
+    return std::find(tensor.shape.begin(), tensor.shape.end(), std::int64_t(outputs)) !=
+           tensor.shape.end();
+  };
+  if (layout.empty() || !makes_outputs(layout.back())) {
+    throw InputError(fmt::format(
+        "last layer: the model's last tensor must have an extent of {} outputs, but {} has none",
+        outputs, layout.empty() ? "a model without tensors" : layout.back().name));
+  }
+  const std::size_t end = size_of(layout);
+  std::size_t begin = end - layout.back().size();
+  if (layout.size() > 1) {
+    const TensorShape& before = layout[layout.size() - 2];
+    const bool one_is_bias = (before.shape.size() == 1) != (layout.back().shape.size() == 1);
+    if (one_is_bias && makes_outputs(before)) begin -= before.size();
+  }
+  return {begin, end};
+}
+
+double predictive_entropy(TargetKind target, std::span<const double> mean, double variance) {
+  double entropy = 0;
+  switch (target) {
+    case TargetKind::label:
+      for (const double p : mean) entropy -= p > 0 ? p * std::log(p) : 0.0;
+      return entropy;
+    case TargetKind::binary:
+    case TargetKind::tags:
+      for (const double p : mean) entropy += binary_entropy(p);
+      return entropy;
+    case TargetKind::count:
+      return count_entropy(mean[0], std::max(0.0, variance - mean[0]));
+    case TargetKind::real:
+      break;
+  }
+  return 0.5 * std::log(2 * std::numbers::pi * std::numbers::e * variance);
+}
+
+Predictive::Predictive(Model& model, const ServerState& state, const PredictiveUse& use)
+    : model_(model),
+      state_(state),
+      use_(use),
+      point_(use.average ? state.average.mean : point_estimate(state)) {
+  if (use.average && state.average.rounds == 0) {
+    throw InputError(
+        "the run must have kept an average of its server (phase.average), but has none here");
+  }
+  check_same_size("Predictive", "weights", model.size(), point_.size());
+}
+
+Predictions Predictive::point(const Batch& batch) {
+  Average one(true);
+  std::vector<double> predictions = predict(model_, point_.span(), batch);
+  temper(model_.target(), predictions, model_.outputs(), temperature(false));
+  one.add(model_, std::move(predictions));
+  return one.value();
+}
+
+double Predictive::temperature(bool marginal) const {
+  if (!use_.tempered) return 1;
+  const Temperatures& t = state_.temperatures;
+  const double fitted = use_.average ? (marginal ? t.average_marginal : t.average)
+                                     : (marginal ? t.marginal : t.point);
+  return fitted > 0 ? fitted : 1;
+}
+
+void Predictive::marginal(const DrawSettings& draws, std::size_t batches, const BatchAt& batch_at,
+                          const UsePredictions& use) {
+  const Message around = use_.average ? spread_around(state_.average) : Message();
+  const Message& q = use_.average ? around : state_.global;
+  check_proper("marginal prediction", "posterior", q);
+  const double temperature = this->temperature(true);
+  if (temperature == 1) return average_over_draws(model_, q, draws, batches, batch_at, use);
+  average_over_draws(model_, q, draws, batches, batch_at,
+                     [&](std::size_t i, const Predictions& predictions) {
+                       Predictions tempered = predictions;
+                       if (draws.entropy) {
+                         tempered.entropy_before = entropies_of(model_, predictions.mean);
+                       }
+                       temper(model_.target(), tempered.mean, model_.outputs(), temperature);
+                       use(i, tempered);
+                     });
+}
+
+void average_over_draws(Model& model, const Message& q, const DrawSettings& draws,
+                        std::size_t batches, const BatchAt& batch_at, const UsePredictions& use) {
+  for (std::size_t begin = 0; begin < batches;) {
+    std::size_t end = begin;
+    for (std::size_t numbers = 0; end < batches && numbers < kBlockNumbers; ++end) {
+      numbers += batch_at(end).size * model.outputs();
+    }
+    std::vector<Average> averages(end - begin, Average(draws.entropy));
+    for (int index = 0; index < draws.samples; ++index) {
+      const HostVector<float> theta = draw(model, q, draws, index);
+      for (std::size_t i = begin; i < end; ++i) {
+        averages[i - begin].add(model, predict(model, theta.span(), batch_at(i)));
+      }
+    }
+    for (std::size_t i = begin; i < end; ++i) use(i, averages[i - begin].value());
+    begin = end;
+  }
+}
+
+}  // namespace fedep
