@@ -24,7 +24,8 @@ enum class LabelKind {
   yes_no,   // one probability
   classes,  // one of the values that there are
   number,
-  count,  // 0, 1, 2, …
+  count,          // 0, 1, 2, …
+  time_to_event,  // whether a spell from start_column to stop_column ended with the event
 };
 
 // How the columns of a table that clients share come to one scale.
@@ -63,6 +64,17 @@ struct DataSettings {
   std::vector<std::string> missing = {};  // values that stand for a missing one; none: empty, ?, NA
   std::string test_column = {};           // train or test; none: test_fraction is drawn
   std::string exposure_column = {};       // count: what its mean is multiplied by; none: nothing
+  std::vector<std::string> drop = {};     // columns that nothing reads
+  std::string id_column = {};             // names a row; carried through, never learned from
+  std::string group_column = {};          // rows with one value (a patient's) stay together
+  std::string start_column = {};          // time_to_event: where a spell begins; none: at 0,
+  std::string stop_column = {};           // and where it ends
+  int intervals = 10;                     // time_to_event: pieces of the baseline hazard
+  std::vector<std::string> reference =
+      {};  // column=value: what a category's others are compared with
+  std::vector<std::string> interactions = {};  // column*column
+  std::vector<std::string> missing_indicators =
+      {};  // columns whose missing values get a coefficient
   ColumnScaling scale = ColumnScaling::pooled;
 
   bool operator==(const DataSettings&) const = default;
@@ -77,7 +89,9 @@ struct ModelSettings {
   std::string name = "linear";
   NormKind norm = NormKind::group_norm;  // resnet18
   double initial_scale = 0.0;            // linear: of its random weights at the start
-  double noise = 1.0;                    // deviation of a number around its prediction
+  double noise = 1.0;                    // deviation of a number around its prediction,
+  bool estimate_noise = false;           // or an unknown one: the key noise is "estimated"
+  bool site_intercept = false;           // every client has an intercept of its own
   std::string path = {};                 // torchscript
 
   bool operator==(const ModelSettings&) const = default;
@@ -234,6 +248,15 @@ struct StopSettings {
   bool operator==(const StopSettings&) const = default;
 };
 
+// The prior of the coefficients that a pattern names, in place of server.prior.
+struct CoefficientPrior {
+  std::string coefficient = {};  // a name, or a pattern with *
+  double mean = 0.0;
+  double precision = 1.0;
+
+  bool operator==(const CoefficientPrior&) const = default;
+};
+
 struct Recipe {
   std::string table = {};  // only in the paper's recipes: where its result belongs
   std::string row = {};
@@ -242,6 +265,7 @@ struct Recipe {
   ModelSettings model = {};
   ClientSettings client = {};
   ServerSettings server = {};
+  std::vector<CoefficientPrior> priors = {};  // the key is prior; the last that fits counts
   std::vector<PhaseSettings> phases = {};
   EvaluateSettings evaluate = {};
   CheckpointSettings checkpoint = {};
