@@ -10,7 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "fedep/store/durable_file.h"
-#include "fedep/store/safetensors/safetensors/safetensors_header.h"
+#include "fedep/store/safetensors/safetensors_header.h"
 
 namespace fedep {
 namespace {

@@ -1,4 +1,4 @@
-#include "fedep/store/safetensors/safetensors/safetensors_header.h"
+#include "fedep/store/safetensors/safetensors_header.h"
 
 #include <cstdint>
 #include <string>
