@@ -35,7 +35,9 @@ class ClientFinder {
 }  // namespace
 
 PackedTable::PackedTable(const TableSpec& spec)
-    : has_groups_(!spec.group_column.empty()),
+    : number_columns_(spec.numbers.size()),
+      category_columns_(spec.categories.size()),
+      has_groups_(!spec.group_column.empty()),
       has_real_labels_(spec.target == TargetKind::real || spec.target == TargetKind::count),
       has_exposures_(!spec.exposure_column.empty()),
       numbers_(spec.numbers.size()),
@@ -75,9 +77,18 @@ void PackedTable::forget_number(std::uint32_t row, std::size_t column) {
 }
 
 void PackedTable::scale_numbers(std::span<const ColumnScale> scales) {
-  scaled_ =
-      ColumnBlocks<float>(std::exchange(numbers_, ColumnBlocks<double>(0)),
-                          [&](double value, std::size_t j) { return encoded(value, scales[j]); });
+  scaled_ = ColumnBlocks<float>(
+      std::exchange(numbers_, ColumnBlocks<double>(0)), [&](double value, std::size_t j) {
+        return scales[j].allows(value) ? encoded(value, scales[j])
+                                       : std::numeric_limits<float>::quiet_NaN();
+      });
+}
+
+void PackedTable::read_row(std::uint32_t row, ScaledRow& out) const {
+  out.numbers.resize(number_columns_);
+  for (std::size_t j = 0; j < number_columns_; ++j) out.numbers[j] = scaled(row, j);
+  out.categories.resize(category_columns_);
+  for (std::size_t j = 0; j < category_columns_; ++j) out.categories[j] = &category(row, j);
 }
 
 PackedTable pack_table(RecordSource& records, const TableSpec& spec) {

@@ -16,6 +16,7 @@
 
 #include "fedep/data/table/column_blocks.h"
 #include "fedep/data/table/delimited.h"
+#include "fedep/data/table/row_encoder.h"
 #include "fedep/data/table/table_record.h"
 #include "fedep/data/table/table_scale.h"
 #include "fedep/data/table/table_spec.h"
@@ -52,9 +53,11 @@ class PackedTable {
   // Of the others: the number of their word in `labels`.
   std::uint32_t label(std::uint32_t row) const { return label_words_.at(row, 0); }
 
-  // By column. Afterwards there are scaled numbers instead of numbers.
+  // By column. Afterwards there are scaled numbers instead of numbers, NaN where one is missing.
   void scale_numbers(std::span<const ColumnScale> scales);
   float scaled(std::uint32_t row, std::size_t column) const { return scaled_.at(row, column); }
+  // All of a row whose numbers are scaled. It looks into this table.
+  void read_row(std::uint32_t row, ScaledRow& out) const;
 
   WordList client_ids;                // in order of first appearance; some may have no row
   WordList labels;                    // of yes-or-no labels and classes
@@ -63,6 +66,7 @@ class PackedTable {
   std::unordered_map<std::uint32_t, SkippedRecords> skipped_of;  // by client
 
  private:
+  std::size_t number_columns_, category_columns_;
   bool has_groups_, has_real_labels_, has_exposures_;
   ColumnBlocks<double> numbers_;
   ColumnBlocks<float> scaled_;

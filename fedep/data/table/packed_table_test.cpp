@@ -73,7 +73,15 @@ TEST(PackedTable, ScaledNumbersAreThoseThatEncodeMakes) {
   for (std::uint32_t i = 0; i < 3; ++i) {
     std::vector<float> features;
     encode(rows[i], scale, features);
-    EXPECT_EQ((std::vector{table.scaled(i, 0), table.scaled(i, 1)}), features) << i;
+    ScaledRow packed;
+    table.read_row(i, packed);
+    const ScaledRow read = scaled_row(rows[i], scale);
+    for (std::size_t j = 0; j < 2; ++j) {
+      const float scaled = table.scaled(i, j);
+      EXPECT_EQ(std::isnan(scaled) ? 0.f : scaled, features[j]) << i;
+      EXPECT_EQ(std::isnan(scaled), std::isnan(read.numbers[j])) << i;
+      EXPECT_EQ(std::isnan(scaled), std::isnan(packed.numbers[j])) << i;
+    }
   }
 }
 

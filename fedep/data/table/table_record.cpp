@@ -61,13 +61,16 @@ std::optional<double> plain_number(std::string_view text) {
   return negative && value != 0 ? -value : value;
 }
 
-// One spelling per value: 4.0, 4 and +4 are 4.
+}  // namespace
+
 std::string canonical(std::string_view text) {
   const std::string_view plain = trimmed(text);
   if (plain.size() <= 1) return std::string(plain);
   const std::optional<double> value = plain_number(plain);
   return value ? fmt::format("{}", *value) : std::string(plain);
 }
+
+namespace {
 
 std::set<std::string> canonical_set(const std::vector<std::string>& values) {
   std::set<std::string> out;

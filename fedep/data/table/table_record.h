@@ -23,6 +23,9 @@
 
 namespace fedep {
 
+// One spelling per value: 4.0, 4 and +4 are 4.
+std::string canonical(std::string_view text);
+
 struct Label {
   std::string value = {};
   double number = 0;  // binary: 0 or 1; real and count: the value; label: not used

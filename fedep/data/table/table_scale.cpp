@@ -1,5 +1,6 @@
 #include "fedep/data/table/table_scale.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "fedep/message/check.h"
@@ -96,21 +97,26 @@ ColumnScale scale_of(const ColumnSums& sums) {
   return {mean, std::sqrt(variance)};
 }
 
-CategoryScale scale_of(const std::map<std::string, std::size_t>& rows_by_value) {
-  CategoryScale out;
+ColumnScale share_scale(double ones, double rows) {
+  const double mean = rows > 0 ? ones / rows : 0.0;  // of an indicator, which is its own square
+  return scale_of({rows, ones, rows * mean * (1 - mean)});
+}
+
+CategoryScale scale_of(const std::map<std::string, std::size_t>& rows_by_value,
+                       const std::string& reference) {
+  CategoryScale out{.baseline = reference, .others = {}};
   double known = 0;
   std::size_t most = 0;
   for (const auto& [value, rows] : rows_by_value) {
     known += double(rows);
-    if (rows > most) {
+    if (rows > most && reference.empty()) {
       most = rows;
       out.baseline = value;
     }
   }
   for (const auto& [value, rows] : rows_by_value) {
     if (value == out.baseline) continue;
-    const double mean = double(rows) / known;  // of an indicator, which is its own square
-    out.others.emplace_back(value, scale_of({known, double(rows), known * mean * (1 - mean)}));
+    out.others.emplace_back(value, share_scale(double(rows), known));
   }
   return out;
 }
@@ -119,9 +125,14 @@ float encoded(double value, const ColumnScale& scale) {
   return scale.allows(value) ? scaled(value, scale) : 0.f;
 }
 
+bool is_known(const std::string& value, const CategoryScale& scale) {
+  if (value.empty()) return false;
+  const auto has_value = [&](const auto& other) { return other.first == value; };
+  return value == scale.baseline || std::ranges::any_of(scale.others, has_value);
+}
+
 void encode(const std::string& value, const CategoryScale& scale, std::vector<float>& out) {
-  bool known = !value.empty() && value == scale.baseline;
-  for (const auto& other : scale.others) known = known || value == other.first;
+  const bool known = is_known(value, scale);
   for (const auto& [other, column] : scale.others) {
     out.push_back(known ? scaled(value == other ? 1.0 : 0.0, column) : 0.f);
   }

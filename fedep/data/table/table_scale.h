@@ -7,7 +7,7 @@
 //   encode(client_a.front(), scale, features);
 //
 // A category is one column per value, 1 where a row has it, scaled like any other column; only the
-// most frequent value, the baseline, has none. (With one, the columns would add up to the
+// baseline, which is the most frequent value or a chosen one, has none. (With one, the columns would add up to the
 // intercept: coefficients that only a prior tells apart, and so correlated that no diagonal
 // Gaussian fits them.) A missing value is set to the column's mean, which is 0 after scaling; so is
 // a category that no client reported. A column that has one value in all rows, or none, teaches
@@ -29,6 +29,7 @@ struct TableRow {
   std::vector<double> numbers;          // NaN: missing
   std::vector<std::string> categories;  // empty: missing
   double exposure = 1;                  // of counts; no feature, but as given as these
+  double start = 0, stop = 0;           // of a spell, which is no feature either
 
   bool operator==(const TableRow&) const = default;
 };
@@ -62,7 +63,7 @@ struct ColumnScale {
 };
 
 struct CategoryScale {
-  std::string baseline = {};                                // the first in order, of equals
+  std::string baseline = {};                                // what the others are compared with
   std::vector<std::pair<std::string, ColumnScale>> others;  // ascending: the union over clients
 
   bool operator==(const CategoryScale&) const = default;
@@ -71,6 +72,12 @@ struct CategoryScale {
 struct TableScale {
   std::vector<ColumnScale> numbers;
   std::vector<CategoryScale> categories;
+  std::vector<ColumnScale> missing = {};  // by missing indicator
+  // By interaction, of each product of a feature of the first column and one of the second. The
+  // deviation is 1: they are centred, no more.
+  std::vector<std::vector<ColumnScale>> products = {};
+  std::vector<double> cuts = {};            // time to event: where the next interval begins,
+  std::vector<ColumnScale> intervals = {};  // and of each but the first whether a piece lies there
 
   bool operator==(const TableScale&) const = default;
 };
@@ -89,12 +96,18 @@ ClientReport report(std::span<const TableRow> rows);
 TableScale pooled_scale(std::span<const ClientReport> reports);
 // Of one column: what all reports say of it together.
 ColumnScale scale_of(const ColumnSums& sums);
-CategoryScale scale_of(const std::map<std::string, std::size_t>& rows_by_value);
+// Without a reference the most frequent value is the baseline, the first in order of equals.
+CategoryScale scale_of(const std::map<std::string, std::size_t>& rows_by_value,
+                       const std::string& reference = {});
+// Of a 0/1 column that is 1 in so many rows.
+ColumnScale share_scale(double ones, double rows);
 
-// Appends a row's scaled features: numbers, then each category's columns in order.
+// Appends a row's scaled columns: numbers, then each category's in order (row_encoder.h has all terms).
 void encode(const TableRow& row, const TableScale& scale, std::vector<float>& out);
 // Of one column.
 float encoded(double value, const ColumnScale& scale);
 void encode(const std::string& value, const CategoryScale& scale, std::vector<float>& out);
+// Whether a client had this value.
+bool is_known(const std::string& value, const CategoryScale& scale);
 
 }  // namespace fedep

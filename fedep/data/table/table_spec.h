@@ -11,6 +11,14 @@
 
 namespace fedep {
 
+// The product of two feature columns.
+struct Interaction {
+  std::string first = {};
+  std::string second = {};
+
+  bool operator==(const Interaction&) const = default;
+};
+
 struct TableSpec {
   std::string client_column = {};
   std::string label_column = {};
@@ -25,6 +33,14 @@ struct TableSpec {
   std::string test_column = {};   // train or test; empty: some of a client's rows are drawn
   std::string exposure_column = {};  // count: what a mean is multiplied by; empty: nothing
   bool intercept = false;            // a first column of ones, for models without a bias
+  std::vector<std::string> missing_indicators = {};  // columns whose missing values are a feature
+  std::vector<Interaction> interactions = {};
+  std::string start_column = {};  // time to event: where a spell begins; empty: at 0,
+  std::string stop_column = {};   // and where it ends; empty: the label is no event
+
+  // Rows are spells, from start to stop, and the label says whether they ended with the event: yes or no.
+  // Examples are pieces of spells, and the target is a count (person_time.h).
+  bool is_time_to_event() const { return !stop_column.empty(); }
 
   bool operator==(const TableSpec&) const = default;
 };

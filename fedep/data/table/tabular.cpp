@@ -12,8 +12,10 @@
 #include <fmt/format.h>
 
 #include "fedep/data/memory_dataset.h"
+#include "fedep/data/table/chosen_terms.h"
 #include "fedep/data/table/client_tables.h"
 #include "fedep/data/table/packed_table.h"
+#include "fedep/data/table/row_encoder.h"
 #include "fedep/data/table/table_features.h"
 #include "fedep/data/table/table_scale.h"
 #include "fedep/data/table/table_screen.h"
@@ -25,15 +27,19 @@ namespace {
 
 // By column.
 std::vector<CategoryScale> category_scales(const PackedTable& table, const ClientTables& clients,
-                                           std::size_t columns) {
+                                           const TableSpec& spec,
+                                           const std::map<std::string, std::string>& references) {
   std::vector<CategoryScale> out;
-  for (std::size_t j = 0; j < columns; ++j) {
+  for (std::size_t j = 0; j < spec.categories.size(); ++j) {
     std::map<std::string, std::size_t> rows_by_value;
     for (const std::uint32_t row : clients.train.rows) {
       const std::string& value = table.category(row, j);
       if (!value.empty()) ++rows_by_value[value];
     }
-    out.push_back(scale_of(rows_by_value));
+    const auto chosen = references.find(spec.categories[j]);
+    const bool is_chosen = chosen != references.end();
+    if (is_chosen) check_reference(chosen->first, chosen->second, rows_by_value);
+    out.push_back(scale_of(rows_by_value, is_chosen ? chosen->second : std::string()));
   }
   return out;
 }
@@ -69,8 +75,8 @@ void forget_strangers(const ScreenedScale& screened, const ClientTables& clients
 
 // Fills in the scale, and what was suspected on the way. What is taken as missing where the scale is
 // robust is missing from then on.
-void agree_on_scale(const ClientTables& clients, const std::string& source, ColumnScaling scaling,
-                    PackedTable& table, TableFeatures& features) {
+void agree_on_scale(const ClientTables& clients, const std::string& source,
+                    const DataSettings& settings, PackedTable& table, TableFeatures& features) {
   const TableSpec& spec = features.spec;
   TableScale& scale = features.scale;
   const ValuesOf values_of = [&](std::size_t client, std::size_t column,
@@ -82,10 +88,11 @@ void agree_on_scale(const ClientTables& clients, const std::string& source, Colu
     }
   };
   scale.numbers.resize(spec.numbers.size());
-  scale.categories = category_scales(table, clients, spec.categories.size());
-  if (scaling == ColumnScaling::none) return leave_unscaled(clients.ids.size(), values_of, scale);
+  scale.categories = category_scales(table, clients, spec, chosen_references(settings, spec));
+  if (settings.scale == ColumnScaling::none)
+    return leave_unscaled(clients.ids.size(), values_of, scale);
   const ScreenedScale screened = screened_scale(clients.ids, spec.numbers, values_of);
-  const bool robust = scaling == ColumnScaling::robust;
+  const bool robust = settings.scale == ColumnScaling::robust;
   if (!robust) check_harmless(screened, source);
   scale.numbers = robust ? robust_scale(screened) : plain_scale(screened);
   features.suspected = told(screened.suspicions, robust);
@@ -187,6 +194,8 @@ EncodedRows encoded_rows(const PackedTable& table, const std::vector<std::string
   const bool has_classes = spec.target == TargetKind::binary || spec.target == TargetKind::label;
   const std::vector<std::int32_t> classes =
       classes_of_labels(table, spec.target, info.output_names);
+  const RowEncoder encoder(spec, features.scale);
+  ScaledRow scaled;
   EncodedRows out;
   Batch& to = out.batch;
   to.dense.reserve(rows.rows.size() * info.feature_names.size());
@@ -202,13 +211,8 @@ EncodedRows encoded_rows(const PackedTable& table, const std::vector<std::string
         ++out.skipped;
         continue;
       }
-      if (spec.intercept) to.dense.push_back(1.f);
-      for (std::size_t j = 0; j < spec.numbers.size(); ++j) {
-        to.dense.push_back(table.scaled(row, j));
-      }
-      for (std::size_t j = 0; j < spec.categories.size(); ++j) {
-        encode(table.category(row, j), features.scale.categories[j], to.dense);
-      }
+      table.read_row(row, scaled);
+      encoder.encode(scaled, 0, to.dense);
       if (has_classes) {
         to.labels.push_back(classes[table.label(row)]);
       } else {
@@ -224,17 +228,20 @@ EncodedRows encoded_rows(const PackedTable& table, const std::vector<std::string
   return out;
 }
 
-std::unique_ptr<Dataset> dataset_of(RecordSource& records, const TableSpec& spec,
+std::unique_ptr<Dataset> dataset_of(RecordSource& records, const TableSpec& columns,
                                     const DataSettings& settings) {
   const std::string& source = records.heading().source;
+  TableFeatures features{.data = settings.name, .spec = columns};
+  add_terms(settings, features.spec);
+  const TableSpec& spec = features.spec;
   std::optional<PackedTable> packed = pack_table(records, spec);
   PackedTable& table = *packed;
   const std::string why_skipped = first_skipped(table);
   const ClientTables clients = client_tables(table, spec, settings, source);
-  TableFeatures features{.data = settings.name, .spec = spec};
-  agree_on_scale(clients, source, settings.scale, table, features);
+  agree_on_scale(clients, source, settings, table, features);
   table.scale_numbers(features.scale.numbers);
   ::malloc_trim(0);  // half of the numbers' memory, which only this gives back
+  agree_on_terms(table, clients, settings.scale, features);
   const bool has_classes = spec.target == TargetKind::binary || spec.target == TargetKind::label;
   if (has_classes && !clients.ids.empty()) {
     const LabelValues labels = label_values(table, spec.target, clients);
