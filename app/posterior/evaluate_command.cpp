@@ -15,6 +15,7 @@
 #include "app/posterior/evaluation_file.h"
 #include "app/posterior/risk_text.h"
 #include "app/posterior/saved_posterior.h"
+#include "app/posterior/selective_text.h"
 #include "app/reproduce/table_metrics.h"
 #include "app/run/run_recipe.h"
 #include "app/run/run_warnings.h"
@@ -200,7 +201,7 @@ std::string evaluation_text(const EvaluateReport& report, bool per_client) {
     out += '\n';
   }
   if (per_client) out += client_table(report);
-  return out + risk_text(report.scores, per_client);
+  return out + selective_text(report.scores) + risk_text(report.scores, per_client);
 }
 
 Json evaluation_json(const EvaluateReport& report) {
@@ -221,6 +222,9 @@ Json evaluation_json(const EvaluateReport& report) {
   json["per_client"] = std::move(clients);
   if (!report.withheld.empty()) json["withheld"] = report.withheld;
   if (Json risk = risk_json(report.scores); !risk.is_null()) json["risk"] = std::move(risk);
+  if (Json selective = selective_json(report.scores); !selective.is_null()) {
+    json["selective"] = std::move(selective);
+  }
   return json;
 }
 

@@ -9,7 +9,7 @@
 //   "metrics": {"accuracy": …, "nll_calibrated": …, "accuracy_marginal": …}, "run": {"trust", "why", "helps"},
 //   "reliability": {"point": [{"confidence", "accuracy", "weight"} × 15], "marginal": […]},
 //   "per_client": [{"client", "examples", "metrics": {…}}],
-//   "risk": {…}, of yes or no, as in risk_text.h}
+//   "risk": {…}, of yes or no, as in risk_text.h, "selective": {…}, of classes, as in selective_text.h}
 // as in evaluation_file.h, whose file of a run's end this replaces. A score that does not exist is
 // null.
 #pragma once

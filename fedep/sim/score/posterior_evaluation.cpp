@@ -139,14 +139,20 @@ PosteriorEvaluation evaluate_posterior(const Dataset& data, Model& model, const 
   };
   Predictive predictive(model, state, use);
   Board point(data, model), marginal(data, model);
+  const bool selects = can_be_selective(model.target());
+  SelectiveScores selective(model.target(), model.outputs());
   for (std::size_t i = 0; i < batches; ++i) {
     const Predictions predictions = predictive.point(batch_at(i));
     point.add(i * kChunk, batch, predictions);
+    if (selects) selective.add_point(predictions, batch);
   }
   if (draws) {
-    predictive.marginal(*draws, batches, batch_at,
+    DrawSettings with_entropy = *draws;
+    with_entropy.entropy = selects;
+    predictive.marginal(with_entropy, batches, batch_at,
                         [&](std::size_t i, const Predictions& predictions) {
                           marginal.add(i * kChunk, batch_at(i), predictions);
+                          if (selects) selective.add_marginal(predictions, batch);
                         });
   }
   PosteriorEvaluation out{.examples = point.all().examples(),
@@ -155,6 +161,7 @@ PosteriorEvaluation evaluate_posterior(const Dataset& data, Model& model, const 
                           .marginal = {},
                           .clients = {},
                           .risk = point.all().risk()};
+  if (selects) out.selective = selective.report();
   if (draws) {
     append_marginal(marginal.all().metrics(), out.metrics);
     out.marginal = marginal.all().reliability();

@@ -17,6 +17,7 @@
 #include "fedep/model/model.h"
 #include "fedep/round/server_state.h"
 #include "fedep/sim/score/predictive.h"
+#include "fedep/sim/score/selective_scores.h"
 
 namespace fedep {
 
@@ -35,6 +36,8 @@ struct PosteriorEvaluation {
   std::vector<ClientEvaluation> clients;
   // Of yes or no: what predicted risks are worth, at the mean and marginalised.
   std::optional<RiskReport> risk = {}, marginal_risk = {};
+  // Of classes and of yes or no: whether predictions know where they are wrong.
+  std::optional<SelectiveReport> selective = {};
 };
 
 // Without `draws`: at the mean alone. Throws InputError if there are no held-out examples.

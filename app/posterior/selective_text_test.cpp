@@ -1,0 +1,59 @@
+#include "app/posterior/selective_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace fedep {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+PosteriorEvaluation with_curves(bool draws) {
+  SelectiveReport report;
+  report.entropy = 0.7;
+  for (std::size_t i = 0; i < report.point.risk.size(); ++i) {
+    report.point.risk[i] = kSelectiveCoverages[i] / 4;
+  }
+  report.point.area = 0.125;
+  if (draws) {
+    report.marginal = report.mutual_information = report.point;
+    report.entropy_marginal = 0.8;
+    report.information = 0.15;
+  }
+  PosteriorEvaluation out;
+  out.selective = report;
+  return out;
+}
+
+TEST(SelectiveText, SaysErrorsAmongTheSurest) {
+  const std::string text = selective_text(with_curves(false));
+  EXPECT_THAT(text, HasSubstr("confidence, at the mean"));
+  EXPECT_THAT(text, HasSubstr("12.50%"));  // at 50 %
+  EXPECT_THAT(text, HasSubstr("25.00%"));  // of all
+  EXPECT_THAT(text, Not(HasSubstr("mutual information")));
+}
+
+TEST(SelectiveText, HasAllThreeOrdersWhereThereAreDraws) {
+  const std::string text = selective_text(with_curves(true));
+  EXPECT_THAT(text, HasSubstr("confidence, over draws"));
+  EXPECT_THAT(text, HasSubstr("mutual information, over draws"));
+  EXPECT_THAT(text, HasSubstr("0.1500 of it"));
+}
+
+TEST(SelectiveText, AgreesWithItsJson) {
+  const Json json = selective_json(with_curves(true));
+  EXPECT_EQ(json["coverage"].size(), json["point"]["risk"].size());
+  EXPECT_EQ(json["point"]["risk"][7], 0.2);
+  EXPECT_EQ(json["mutual_information"]["mean"], 0.15);
+  EXPECT_EQ(json["marginal"]["entropy"], 0.8);
+  EXPECT_FALSE(selective_json(with_curves(false)).contains("marginal"));
+}
+
+TEST(SelectiveText, IsNotThereWithoutClasses) {
+  EXPECT_EQ(selective_text({}), "");
+  EXPECT_TRUE(selective_json({}).is_null());
+}
+
+}  // namespace
+}  // namespace fedep
