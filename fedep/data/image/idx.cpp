@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <string>
 #include <system_error>
+#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 
 #include "fedep/data/data_file.h"
 #include "fedep/data/image/image_dataset.h"
+#include "fedep/data/partition_kinds.h"
 #include "fedep/message/error.h"
 
 namespace fedep {
@@ -50,8 +52,39 @@ fs::path find_ending(const fs::path& folder, std::initializer_list<std::string_v
   return found.front();
 }
 
-// Examples of one part; bad ones are counted in `skipped`.
-ImagePart read_part(const fs::path& image_path, const fs::path& label_path, std::size_t classes,
+// Whose each image is. The file must have a number for every image of the part.
+std::vector<std::int32_t> read_clients(const fs::path& path, std::size_t images) {
+  const std::vector<std::uint8_t> bytes = read_data_file(kName, path);
+  if (bytes.size() != 4 * images) {
+    refuse(kName, path, fmt::format("have {} bytes, a client's number for each image", 4 * images),
+           fmt::format("has {}", bytes.size()));
+  }
+  std::vector<std::int32_t> clients(images);
+  for (std::size_t i = 0; i < images; ++i) {
+    clients[i] = little_i32(bytes.data() + 4 * i);
+    if (clients[i] < 0) {
+      refuse(kName, path, "have numbers from 0 on", fmt::format("entry {} is {}", i, clients[i]));
+    }
+  }
+  return clients;
+}
+
+// Clients in the order of their first images.
+void name_clients(const std::vector<std::int32_t>& clients, ImagePart& part) {
+  std::unordered_map<std::int32_t, std::size_t> places;
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    const auto [found, is_new] = places.try_emplace(clients[i], part.ids.size());
+    if (is_new) {
+      part.ids.push_back(fmt::format("{}", clients[i]));
+      part.examples.emplace_back();
+    }
+    part.examples[found->second].push_back(std::uint32_t(i));
+  }
+}
+
+// Examples of one part; bad ones are counted in `skipped`. `client_path` is empty where nobody names clients.
+ImagePart read_part(const fs::path& image_path, const fs::path& label_path,
+                    const fs::path& client_path, std::size_t classes,
                     std::vector<std::int64_t>& shape, std::size_t& skipped) {
   IdxArray images = read_idx(kName, image_path);
   const IdxArray labels = read_idx(kName, label_path);
@@ -72,14 +105,18 @@ ImagePart read_part(const fs::path& image_path, const fs::path& label_path, std:
   }
 
   ImagePart part;
+  std::vector<std::int32_t> clients;
+  if (!client_path.empty()) clients = read_clients(client_path, images.dimensions[0]);
   const std::size_t size =
       images.dimensions[0] == 0 ? 0 : images.values.size() / images.dimensions[0];
   const auto label_fits = [&](std::uint8_t label) { return label < classes; };
   if (std::all_of(labels.values.begin(), labels.values.end(), label_fits)) {
     part.pixels = std::move(images.values);
     part.labels.assign(labels.values.begin(), labels.values.end());
+    name_clients(clients, part);
     return part;
   }
+  std::vector<std::int32_t> kept;
   for (std::size_t i = 0; i < labels.values.size(); ++i) {
     if (!label_fits(labels.values[i])) {
       ++skipped;
@@ -88,7 +125,9 @@ ImagePart read_part(const fs::path& image_path, const fs::path& label_path, std:
     const auto first = images.values.begin() + std::ptrdiff_t(i * size);
     part.pixels.insert(part.pixels.end(), first, first + std::ptrdiff_t(size));
     part.labels.push_back(labels.values[i]);
+    if (!clients.empty()) kept.push_back(clients[i]);
   }
+  name_clients(kept, part);
   return part;
 }
 
@@ -141,12 +180,20 @@ std::unique_ptr<Dataset> open_idx(const DataSettings& settings, std::uint64_t se
   ImageTask task;
   DatasetInfo& info = task.info;
   info.name = kName;
-  task.train = read_part(train_images, train_labels, 256, info.features, info.skipped_records);
+  task.keeps_test_only = true;
+  std::error_code ignored;
+  const bool natural = find_partition(settings.partition).natural() &&
+                       fs::exists(here / "clients_train.i32", ignored);
+  const auto clients_of = [&](std::string_view part) {
+    return natural ? here / fmt::format("clients_{}.i32", part) : fs::path();
+  };
+  task.train = read_part(train_images, train_labels, clients_of("train"), 256, info.features,
+                         info.skipped_records);
   for (const std::int32_t label : task.train.labels) {
     info.outputs = std::max(info.outputs, std::size_t(label) + 1);
   }
-  task.test =
-      read_part(test_images, test_labels, info.outputs, info.features, info.skipped_records);
+  task.test = read_part(test_images, test_labels, clients_of("test"), info.outputs, info.features,
+                        info.skipped_records);
   return make_image_dataset(std::move(task), settings, seed, here);
 }
 

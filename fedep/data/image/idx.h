@@ -5,7 +5,8 @@
 //   const std::unique_ptr<Dataset> data = open_idx(settings, seed, "data");
 //
 // Layout: 0, 0, type (8 = unsigned byte), number of dimensions, each as big-endian u32, then the
-// values, last dimension fastest. No clients are named: the partition is given, dirichlet or iid.
+// values, last dimension fastest. IDX names no clients: a file beside it may, for the partition natural;
+// otherwise it is given, dirichlet or iid.
 #pragma once
 
 #include <cstddef>
@@ -32,6 +33,8 @@ IdxArray read_idx(std::string_view dataset, const std::filesystem::path& path);
 // Reads folder / settings.path, where one file each ends in train-images-idx3-ubyte (or idx4) and
 // train-labels-idx1-ubyte, and likewise with t10k or test instead of train; `.gz` may follow.
 // Labels of the training part say how many classes there are; a test label beyond is a bad record.
+// Partition natural: clients_train.i32 and clients_test.i32 there have a client's number, from 0, for
+// each image (little-endian int32). Clients that have test images alone are scored and never asked.
 std::unique_ptr<Dataset> open_idx(const DataSettings& settings, std::uint64_t seed,
                                   const std::filesystem::path& folder);
 

@@ -107,6 +107,61 @@ TEST(Idx, BadFilesAreRefused) {
             std::string::npos);
 }
 
+std::vector<std::uint8_t> numbers(const std::vector<std::int32_t>& values) {
+  std::vector<std::uint8_t> bytes;
+  for (const std::int32_t value : values) {
+    for (int shift = 0; shift < 32; shift += 8) {
+      bytes.push_back(std::uint8_t(std::uint32_t(value) >> shift));
+    }
+  }
+  return bytes;
+}
+
+// Clients 7 and 3 train, on four images and on two; client 9 has a test image alone.
+TEST(Idx, AFileOfNumbersNamesUnequalClientsAndThoseWithTestImagesAlone) {
+  const TemporaryFolder folder;
+  write_small(folder);
+  folder.write("clients_train.i32", numbers({7, 3, 7, 7, 3, 7}));
+  folder.write("clients_test.i32", numbers({9, 3}));
+  const auto data = open_idx({.name = "idx"}, 1, folder.path());
+  EXPECT_EQ(data->clients(),
+            (std::vector<std::pair<std::string, std::size_t>>{{"7", 4}, {"3", 2}}));
+  Batch batch;
+  data->train_batch(1, std::vector<std::uint32_t>{0, 1}, nullptr, batch);
+  EXPECT_EQ(batch.labels, (std::vector<std::int32_t>{1, 4}));
+  ASSERT_EQ(data->test_size(), 2u);
+  data->test_batch(0, 2, batch);
+  EXPECT_EQ(data->test_clients()[data->test_client(0)], "3");
+  EXPECT_EQ(batch.labels, (std::vector<std::int32_t>{2, 1}));
+  EXPECT_EQ(data->test_clients()[data->test_client(1)], "9");
+  EXPECT_EQ(data->info().skipped_records, 0u);
+}
+
+TEST(Idx, NumbersOfClientsFollowTheirImagesPastBadOnes) {
+  const TemporaryFolder folder;
+  write_small(folder);
+  folder.write("t10k-labels-idx1-ubyte",
+               idx_bytes({2}, 2, 5));  // 5, and 6, which nobody trained on
+  folder.write("clients_train.i32", numbers({0, 0, 0, 1, 1, 1}));
+  folder.write("clients_test.i32", numbers({1, 0}));
+  const auto data = open_idx({.name = "idx"}, 1, folder.path());
+  ASSERT_EQ(data->test_size(), 1u);
+  EXPECT_EQ(data->test_clients()[data->test_client(0)], "1");
+  EXPECT_EQ(data->info().skipped_records, 1u);
+}
+
+TEST(Idx, BadFilesOfClientsAreRefused) {
+  const TemporaryFolder folder;
+  write_small(folder);
+  const DataSettings natural{.name = "idx"};
+  folder.write("clients_train.i32", numbers({0, 0, 0, 1, 1}));
+  EXPECT_NE(refusal(folder, natural).find("have 24 bytes"), std::string::npos);
+  folder.write("clients_train.i32", numbers({0, 0, 0, 1, 1, -1}));
+  EXPECT_NE(refusal(folder, natural).find("entry 5 is -1"), std::string::npos);
+  folder.write("clients_train.i32", numbers({0, 0, 0, 1, 1, 1}));
+  EXPECT_NE(refusal(folder, natural).find("clients_test.i32 is missing"), std::string::npos);
+}
+
 TEST(Idx, NaturalClientsAndMissingFilesAreRefused) {
   const TemporaryFolder folder;
   EXPECT_NE(refusal(folder).find("train-images-idx3-ubyte is missing"), std::string::npos);

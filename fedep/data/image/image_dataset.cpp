@@ -122,14 +122,29 @@ void leave_out_strangers(ImageTask& task) {
   if (known.size() < task.test.ids.size()) keep_clients(task.test, known);
 }
 
+std::vector<std::string> test_only(const ImageTask& task) {
+  const std::unordered_set<std::string_view> training(task.train.ids.begin(), task.train.ids.end());
+  std::vector<std::string> out;
+  for (const std::string& id : task.test.ids) {
+    if (!training.contains(id)) out.push_back(id);
+  }
+  return out;
+}
+
 void partition_naturally(ImageTask& task, const DataSettings& settings) {
-  leave_out_strangers(task);
+  std::vector<std::string> strangers;
+  if (task.keeps_test_only) {
+    strangers = test_only(task);
+  } else {
+    leave_out_strangers(task);
+  }
   // A client takes part in training if it can; its test examples come along, however few.
   std::vector<std::string> chosen;
   for (const std::size_t c : limit_clients(task.train.examples, settings)) {
     chosen.push_back(std::move(task.train.ids[c]));
   }
   task.train.ids = chosen;
+  chosen.insert(chosen.end(), strangers.begin(), strangers.end());
   keep_clients(task.test, chosen);
 }
 

@@ -36,6 +36,7 @@ struct ImageTask {
   DatasetInfo info;  // features = {height, width, channels}
   ImagePart train;
   ImagePart test;
+  bool keeps_test_only = false;  // natural: held-out examples of clients that have none to train on
 };
 
 // Appends one example to the client that is named; new clients go to the end.
@@ -52,7 +53,8 @@ inline constexpr std::int32_t kEmnistClasses = 62;
 DatasetInfo emnist_info(std::string name);
 
 // Partition "natural": the clients the data name; of them those stay that have training examples
-// (at least min_examples), with their test examples. Otherwise all examples are pooled and given
+// (at least min_examples), with their test examples, and with keeps_test_only those that have test
+// examples alone, which are scored and never asked. Otherwise all examples are pooled and given
 // out anew: dirichlet, iid, or "given" by partition_train.i32 and partition_test.i32 in the folder,
 // settings.examples a client.
 std::unique_ptr<Dataset> make_image_dataset(ImageTask task, const DataSettings& settings,
