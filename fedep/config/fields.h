@@ -58,6 +58,9 @@ void list_fields(Fields& f, DataSettings& s) {
   f("missing", s.missing);
   f("test_column", s.test_column);
   f("exposure_column", s.exposure_column);
+  f("drop", s.drop);
+  f("id_column", s.id_column);
+  f("group_column", s.group_column);
   f("scale", s.scale);
 }
 

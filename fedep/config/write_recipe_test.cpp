@@ -175,6 +175,9 @@ TEST(WriteRecipe, HasEveryKeyItEverHad) {
                                              "missing",
                                              "test_column",
                                              "exposure_column",
+                                             "drop",
+                                             "id_column",
+                                             "group_column",
                                              "scale"}));
   EXPECT_EQ(names_of<ModelSettings>(), (Names{"name", "norm", "initial_scale", "noise", "path"}));
   EXPECT_EQ(names_of<ClientSettings>(), (Names{"epochs", "batch", "remainder", "weight_decay",

@@ -21,7 +21,8 @@
 
 namespace fedep {
 
-struct TableFeatures;  // table_features.h
+struct TableFeatures;  // table/table_features.h
+struct TableAudit;     // table/audit.h
 
 struct DatasetInfo {
   std::string name;
@@ -36,6 +37,8 @@ struct DatasetInfo {
   std::vector<std::string> output_names;   // classes or tags, where they have names
   // Of tables: how a row becomes features. Shared by the copies of this description.
   std::shared_ptr<const TableFeatures> table = {};
+  // Of tables that were read: what is in their columns, and what looks wrong there; else null.
+  std::shared_ptr<const TableAudit> audit = {};
 
   std::size_t feature_count() const {
     std::size_t n = 1;
@@ -67,6 +70,10 @@ class Dataset {
 
   // Training clients: ids and numbers of examples, in a fixed order.
   virtual const std::vector<std::pair<std::string, std::size_t>>& clients() const = 0;
+
+  // Numbers of its training examples, the same where examples belong together (a patient's): those
+  // stay together in every split. Empty: each on its own.
+  virtual std::span<const std::uint32_t> groups(std::size_t /*client*/) const { return {}; }
 
   // Fills `out` with these examples of a client, in this order. `augmentation` null: as evaluation
   // sees them (centre crop). Else random crops and flips: a pure function of the address and the

@@ -36,10 +36,26 @@ std::vector<bool> held_out(std::string_view client, std::size_t examples, double
   return out;
 }
 
-std::vector<bool> held_out(std::string_view client, std::span<const std::string> groups,
+std::vector<std::uint32_t> numbered_groups(std::span<const std::string> groups) {
+  std::vector<std::uint32_t> numbers;
+  std::map<std::string_view, std::uint32_t> place;
+  std::uint32_t next = 0;
+  for (const std::string& group : groups) {
+    if (group.empty()) {
+      numbers.push_back(next++);
+      continue;
+    }
+    const auto [at, is_new] = place.try_emplace(group, next);
+    if (is_new) ++next;
+    numbers.push_back(at->second);
+  }
+  return numbers;
+}
+
+std::vector<bool> held_out(std::string_view client, std::span<const std::uint32_t> groups,
                            double fraction) {
   std::vector<std::vector<std::size_t>> members;  // in order of first appearance
-  std::map<std::string_view, std::size_t> place;
+  std::map<std::uint32_t, std::size_t> place;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const auto [at, is_new] = place.try_emplace(groups[i], members.size());
     if (is_new) members.emplace_back();

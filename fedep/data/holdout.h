@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,7 +22,11 @@ std::vector<bool> held_out(std::string_view client, std::size_t examples, double
 
 // As above, for examples that belong together (stays of one patient): those with the same group are
 // held out together or not at all, and never more than asked for.
-std::vector<bool> held_out(std::string_view client, std::span<const std::string> groups,
+std::vector<bool> held_out(std::string_view client, std::span<const std::uint32_t> groups,
                            double fraction);
+
+// Groups by number, in order of first appearance; an example without one (an empty text) has a number
+// of its own.
+std::vector<std::uint32_t> numbered_groups(std::span<const std::string> groups);
 
 }  // namespace fedep

@@ -47,7 +47,8 @@ TEST(Holdout, OneExampleAlwaysStaysInTraining) {
 }
 
 TEST(Holdout, AGroupIsHeldOutTogether) {
-  const std::vector<std::string> groups = {"p", "q", "p", "r", "s", "t", "q", "u", "v", "w"};
+  const auto groups =
+      numbered_groups(std::vector<std::string>{"p", "q", "p", "r", "s", "t", "q", "u", "v", "w"});
   for (int k = 0; k < 50; ++k) {
     const std::vector<bool> held = held_out("client " + std::to_string(k), groups, 0.3);
     EXPECT_EQ(held[0], held[2]);
@@ -57,8 +58,13 @@ TEST(Holdout, AGroupIsHeldOutTogether) {
 }
 
 TEST(Holdout, AGroupTooLargeStaysInTraining) {
-  const std::vector<std::string> groups(10, "one patient");
+  const auto groups = numbered_groups(std::vector<std::string>(10, "one patient"));
   EXPECT_EQ(count(held_out("a", groups, 0.2)), 0u);
+}
+
+TEST(Holdout, WhoHasNoGroupIsOnItsOwn) {
+  const auto groups = numbered_groups(std::vector<std::string>{"p", "", "q", "", "p"});
+  EXPECT_EQ(groups, (std::vector<std::uint32_t>{0, 1, 2, 3, 0}));
 }
 
 }  // namespace

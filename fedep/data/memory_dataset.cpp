@@ -80,6 +80,9 @@ class MemoryDataset final : public Dataset {
     if (train_.clients.ids.empty()) fail(what, "clients", "at least one", "none");
     check_part(what, train_);
     check_part(what, test_);
+    if (!train_.groups.empty()) {
+      check_same_size(what, "groups", train_.clients.offsets.back(), train_.groups.size());
+    }
     for (std::size_t k = 0; k < train_.clients.ids.size(); ++k) {
       const std::size_t n = train_.clients.offsets[k + 1] - train_.clients.offsets[k];
       if (n == 0) {
@@ -93,6 +96,12 @@ class MemoryDataset final : public Dataset {
   const DatasetInfo& info() const override { return info_; }
   const std::vector<std::pair<std::string, std::size_t>>& clients() const override {
     return clients_;
+  }
+
+  std::span<const std::uint32_t> groups(std::size_t client) const override {
+    if (train_.groups.empty()) return {};
+    const auto& offsets = train_.clients.offsets;
+    return std::span(train_.groups).subspan(offsets[client], offsets[client + 1] - offsets[client]);
   }
 
   void train_batch(std::size_t client, std::span<const std::uint32_t> examples, const Address*,

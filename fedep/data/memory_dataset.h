@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -38,6 +39,7 @@ struct ClientRows {
 struct Part {
   ClientRows clients;
   std::unique_ptr<const RowSource> rows;
+  std::vector<std::uint32_t> groups = {};  // by row, as Dataset::groups; empty: each on its own
 
   std::size_t size() const { return clients.offsets.back(); }
   // Rows [begin, end), and whose row this is: what a data set says of its test set.
@@ -46,7 +48,7 @@ struct Part {
 };
 
 // Throws InputError if there is no client, a training client without rows, an id twice, or not as
-// many rows as the clients have together.
+// many rows (or numbers of groups) as the clients have together.
 std::unique_ptr<Dataset> memory_dataset(DatasetInfo info, Part train, Part test);
 
 }  // namespace fedep

@@ -29,6 +29,7 @@ class TrainingRows : public Dataset {
   }
   void train_batch(std::size_t client, std::span<const std::uint32_t> examples,
                    const Address* augmentation, Batch& out) const override;
+  std::span<const std::uint32_t> groups(std::size_t client) const override;
   std::optional<RawImages> raw_images() const override;
 
  protected:
@@ -38,6 +39,7 @@ class TrainingRows : public Dataset {
   std::unique_ptr<Dataset> data_;
   std::vector<std::vector<std::uint32_t>> rows_;
   std::vector<std::pair<std::string, std::size_t>> clients_;
+  std::vector<std::vector<std::uint32_t>> groups_;            // where there are any
   std::vector<std::vector<std::uint32_t>> images_, numbers_;  // where there are raw images
 };
 

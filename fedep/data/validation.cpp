@@ -27,8 +27,12 @@ class ValidationDataset final : public TrainingRows {
 
 RowSplit split_rows(const Dataset& data, const std::string& purpose, double fraction) {
   RowSplit split;
-  for (const auto& [id, examples] : data.clients()) {
-    const std::vector<bool> held = held_out(id + "/" + purpose, examples, fraction);
+  for (std::size_t c = 0; c < data.clients().size(); ++c) {
+    const auto& [id, examples] = data.clients()[c];
+    const std::string draw = id + "/" + purpose;
+    const std::span<const std::uint32_t> groups = data.groups(c);
+    const std::vector<bool> held =
+        groups.empty() ? held_out(draw, examples, fraction) : held_out(draw, groups, fraction);
     split.kept.emplace_back();
     split.held.emplace_back();
     for (std::size_t i = 0; i < held.size(); ++i) {

@@ -16,7 +16,8 @@
 
 namespace fedep {
 
-// Every client's training examples in two, by a draw of `purpose`'s own.
+// Every client's training examples in two, by a draw of `purpose`'s own. Those of a group
+// (Dataset::groups) stay together.
 struct RowSplit {
   std::vector<std::vector<std::uint32_t>> kept, held;
 };

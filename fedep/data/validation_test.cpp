@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "fedep/data/append_batch.h"
+#include "fedep/data/calibration_rows.h"
 #include "fedep/data/holdout.h"
 #include "fedep/data/memory_dataset.h"
 #include "fedep/data/test_batches.h"
@@ -73,6 +74,48 @@ TEST(ValidationDataset, IsDrawnApartFromTheTestSet) {
   for (const std::int32_t label : held.labels) in_both += of_test[std::size_t(label)];
   EXPECT_EQ(held.size, n / 2);
   EXPECT_NEAR(double(in_both), 500, 5 * 11.2);
+}
+
+// Three examples of a patient each, also in what calibration takes of what validation left.
+TEST(ValidationDataset, HoldsAPatientsExamplesTogether) {
+  Batch rows;
+  std::vector<std::uint32_t> patients;
+  for (std::int32_t i = 0; i < 90; ++i) {
+    rows.dense.push_back(float(i));
+    rows.labels.push_back(i);
+    patients.push_back(std::uint32_t(i % 30));
+    ++rows.size;
+  }
+  ClientRows clients;
+  clients.add("a", 40);  // of a patient with examples in both, each has its own part
+  clients.add("b", 50);
+  const DatasetInfo info{
+      .name = "grouped", .features = {1}, .outputs = 90, .feature_names = {}, .output_names = {}};
+  const auto all = [&] {
+    return memory_dataset(info, {clients, batch_rows(rows), patients}, {{}, batch_rows({})});
+  };
+  const auto data = without_calibration_rows(validation_dataset(all(), 0.3), 0.3);
+  std::size_t held = 0;
+  for (std::size_t c = 0; c < 2; ++c) {
+    std::set<std::uint32_t> training, validation, calibration;
+    const Batch batch = training_batch(*data, c);
+    for (const std::int32_t i : batch.labels) training.insert(patients[std::size_t(i)]);
+    for (const auto& [from, to] :
+         {std::pair<const Dataset*, std::set<std::uint32_t>*>(data.get(), &validation),
+          {data->calibration(), &calibration}}) {
+      const Batch test = test_batch(*from);
+      for (std::size_t i = 0; i < test.size; ++i) {
+        if (from->test_client(i) == c) to->insert(patients[std::size_t(test.labels[i])]);
+      }
+    }
+    for (const std::uint32_t patient : validation) {
+      EXPECT_FALSE(training.contains(patient) || calibration.contains(patient));
+    }
+    for (const std::uint32_t patient : calibration) EXPECT_FALSE(training.contains(patient));
+    held += validation.size() * calibration.size();
+    EXPECT_EQ(data->groups(c).size(), batch.size);
+  }
+  EXPECT_GT(held, 0u) << "else this shows nothing";
 }
 
 TEST(ValidationDataset, GivesTheSameRowsInAnyPieces) {

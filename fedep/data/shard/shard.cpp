@@ -254,6 +254,10 @@ Shard shard_of(Record record, const Shard* known) {
   } else {
     shard.images = take_images(record, header.at("crop"), train, shard.info);
   }
+  if (record.has("train.groups")) {
+    shard.groups = record.extract<std::int32_t>("train.groups");
+    check_same_size("train", "groups", train, shard.groups.size());
+  }
   shard.test = take_batch(record, "test.", test, shard.info);
   return shard;
 }
@@ -296,6 +300,7 @@ std::vector<std::byte> shard_bytes(const Shard& shard) {
   } else {
     sections.add("train.", shard.train, is_image);
   }
+  if (!shard.groups.empty()) sections.add("train.groups", shard.groups);
   sections.add("test.", shard.test, is_image);
   return sections.bytes();
 }

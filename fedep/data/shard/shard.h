@@ -8,8 +8,8 @@
 // The bytes are a record (message/record.h): "header" (JSON: format, version, client, counts),
 // "about" (JSON: what the data are, the same for all their clients), and the arrays of "train." and
 // "test.": dense (numbers), bytes (of images, over 255), sparse.*, labels, tags.*, reals, log_exposure; or
-// train.images and train.labels where random crops are cut from them. Every byte is under a
-// checksum.
+// train.images and train.labels where random crops are cut from them; train.groups where examples
+// belong together (Dataset::groups). Every byte is under a checksum.
 #pragma once
 
 #include <cstddef>
@@ -41,6 +41,7 @@ struct Shard {
   Batch train = {};
   std::optional<ShardImages> images = {};  // instead of train
   Batch test = {};
+  std::vector<std::int32_t> groups = {};  // of training examples that belong together; empty: none
 
   std::size_t train_size() const { return images ? images->labels.size() : train.size; }
 };

@@ -93,6 +93,7 @@ struct Assembly {
   Shard kind;  // the first one's, without its examples
   ClientRows train_clients;
   Batch train;
+  std::vector<std::uint32_t> groups;    // of train, where there are any
   std::optional<CroppedImages> images;  // instead of train
   ClientRows test_clients;
   Batch test;
@@ -150,6 +151,12 @@ void add_train(Assembly& all, const Shard& shard, const std::string& source) {
   check_fits(all.train.sparse, shard.train.sparse, source);
   all.train_clients.add(shard.client, shard.train.size);
   append(shard.train, all.train);
+  const bool first = all.train_clients.ids.size() == 1;
+  if (!first && shard.groups.empty() != all.groups.empty()) {
+    throw InputError(fmt::format(
+        "{}: examples must have groups in all shards or in none, but have them in some", source));
+  }
+  all.groups.insert(all.groups.end(), shard.groups.begin(), shard.groups.end());
 }
 
 void add_test(Assembly& all, const Shard& shard, const std::string& source) {
@@ -164,9 +171,10 @@ std::unique_ptr<Dataset> finish(Assembly all, bool augment) {
     return cropped_dataset(std::move(all.kind.info), *std::move(all.images), std::move(test),
                            augment);
   }
-  return memory_dataset(std::move(all.kind.info),
-                        {std::move(all.train_clients), batch_rows(std::move(all.train))},
-                        std::move(test));
+  return memory_dataset(
+      std::move(all.kind.info),
+      {std::move(all.train_clients), batch_rows(std::move(all.train)), std::move(all.groups)},
+      std::move(test));
 }
 
 std::unique_ptr<Dataset> open_one(const fs::path& path, bool augment) {
@@ -272,6 +280,8 @@ ShardTotals write_shards(const Dataset& data, std::uint64_t seed, const fs::path
       std::vector<std::uint32_t> examples(count);
       std::iota(examples.begin(), examples.end(), 0u);
       data.train_batch(k, examples, nullptr, shard.train);
+      const std::span<const std::uint32_t> groups = data.groups(k);
+      shard.groups.assign(groups.begin(), groups.end());
     }
     if (const auto found = test_place.find(id); found != test_place.end()) {
       take_test(found->second, shard);

@@ -1,5 +1,6 @@
 #include "fedep/data/shard/shards.h"
 
+#include <algorithm>
 #include <fstream>
 
 #include <gtest/gtest.h>
@@ -51,6 +52,25 @@ TEST_F(Shards, PutTogetherAreTheDataThatWereCut) {
   expect_same_again(*open_regression({.name = "regression", .clients = 4, .dimension = 3}, 1, ""));
   expect_same_again(
       *open_random_images({.name = "random_images", .clients = 3, .examples = 4}, 1, ""));
+}
+
+TEST_F(Shards, KeepWhichExamplesBelongTogether) {
+  Batch rows;
+  rows.dense = {1, 2, 3, 4, 5};
+  rows.labels = {0, 1, 0, 1, 1};
+  rows.size = 5;
+  ClientRows clients;
+  clients.add("a", 3);
+  clients.add("b", 2);
+  const DatasetInfo info{
+      .name = "grouped", .features = {1}, .outputs = 2, .feature_names = {}, .output_names = {}};
+  const auto data =
+      memory_dataset(info, {clients, batch_rows(rows), {0, 1, 0, 0, 0}}, {{}, batch_rows({})});
+  expect_same_again(*data);
+  const auto again = open();
+  EXPECT_TRUE(std::ranges::equal(again->groups(0), std::vector<std::uint32_t>{0, 1, 0}));
+  EXPECT_TRUE(std::ranges::equal(again->groups(1), std::vector<std::uint32_t>{0, 0}));
+  EXPECT_TRUE(open_synthetic({.name = "synthetic", .clients = 2}, 1)->groups(0).empty());
 }
 
 // Test clients in another order, one that does not train, one without examples; tags.

@@ -51,12 +51,17 @@ std::vector<bool> held_out_of(const PackedTable& table, const std::string& id,
     return out;
   }
   if (spec.group_column.empty()) return held_out(id, rows.size(), fraction);
-  std::vector<std::string> groups;
-  for (const std::uint32_t row : rows) groups.push_back(table.group(row));
-  return held_out(id, groups, fraction);
+  return held_out(id, groups_of(table, rows), fraction);
 }
 
 }  // namespace
+
+std::vector<std::uint32_t> groups_of(const PackedTable& table,
+                                     std::span<const std::uint32_t> rows) {
+  std::vector<std::string> groups;
+  for (const std::uint32_t row : rows) groups.push_back(table.group(row));
+  return numbered_groups(groups);
+}
 
 ClientTables client_tables(PackedTable& table, const TableSpec& spec, const DataSettings& settings,
                            const std::string& source) {

@@ -36,6 +36,9 @@ struct ClientTables {
 ClientTables client_tables(PackedTable& table, const TableSpec& spec, const DataSettings& settings,
                            const std::string& source);
 
+// Which of a client's rows belong together, by number (holdout.h); of a table that has groups.
+std::vector<std::uint32_t> groups_of(const PackedTable& table, std::span<const std::uint32_t> rows);
+
 // "line 7: lactate is N/A, which is no number", and if a client lost all its rows so, that one's.
 std::string first_skipped(const PackedTable& table);
 

@@ -100,7 +100,7 @@ TEST(Eicu, NoPatientOfAHospitalIsInTrainingAndTest) {
   }
   std::size_t repeated = 0;
   for (const auto& [hospital, stays] : patients) {
-    const std::vector<bool> held = held_out(hospital, stays, 0.2);
+    const std::vector<bool> held = held_out(hospital, numbered_groups(stays), 0.2);
     std::set<std::string> train, test;
     for (std::size_t i = 0; i < stays.size(); ++i) (held[i] ? test : train).insert(stays[i]);
     for (const std::string& patient : test) EXPECT_FALSE(train.contains(patient));

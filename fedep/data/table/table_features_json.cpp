@@ -148,6 +148,7 @@ TableFeatures features_of(const Json& json) {
   out.spec.negative = json.at("negative");
   out.spec.group_column = json.at("group_column");
   out.spec.test_column = json.value("test_column", "");          // not in files of version 0.1
+  out.spec.id_column = json.value("id_column", "");              // only where there is one
   out.spec.exposure_column = json.value("exposure_column", "");  // only where there is one
   out.spec.intercept = json.at("intercept");
   out.spec.missing = json.at("missing");
@@ -200,6 +201,7 @@ std::string to_json(const TableFeatures& features) {
             {"categories", std::move(categories)},
             {"far", features.far}};
   if (!features.suspected.empty()) json["suspected"] = features.suspected;
+  if (!spec.id_column.empty()) json["id_column"] = spec.id_column;
   if (!spec.exposure_column.empty()) json["exposure_column"] = spec.exposure_column;
   write_terms(features, json);
   json[kChecksum] = checksum_of(json);

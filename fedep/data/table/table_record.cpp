@@ -213,7 +213,10 @@ bool RecordParser::parse(std::span<const std::string_view> fields, TableRecord& 
   std::optional<Label> label = parse_label(canonical(fields[label_]));
   if (!label || features_.parse(fields, record.features)) return false;
   record.label = *std::move(label);
-  if (group_) record.group = fields[*group_];
+  if (group_) {
+    record.group = canonical(fields[*group_]);
+    if (missing_.contains(record.group)) record.group.clear();
+  }
   record.test = false;
   if (!test_) return true;
   const std::string_view part = trimmed(fields[*test_]);

@@ -34,7 +34,7 @@ struct Label {
 struct TableRecord {
   TableRow features;
   Label label;
-  std::string group;
+  std::string group;  // empty: it belongs to none
   bool test = false;  // as the spec's test_column has it
 };
 

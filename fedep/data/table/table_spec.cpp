@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "fedep/message/error.h"
+#include "fedep/message/nearest.h"
 
 namespace fedep {
 namespace {
@@ -27,6 +29,40 @@ void check_distinct(std::string_view key, std::vector<std::string> names) {
   throw InputError(fmt::format("{} must name a column once, but has {} twice", key, *twice));
 }
 
+// A column has one part: what is dropped, names a row or keeps rows together is not read for anything
+// else, but a row's name may be its group's.
+void check_parts(const TableSpec& spec, const DataSettings& settings, const DelimitedTable& table) {
+  const std::pair<std::string_view, const std::string*> others[] = {
+      {"data.client_column", &spec.client_column},
+      {"data.label_column", &spec.label_column},
+      {"data.test_column", &spec.test_column},
+      {"data.exposure_column", &spec.exposure_column},
+      {"data.start_column", &settings.start_column},
+      {"data.stop_column", &settings.stop_column}};
+  const auto check = [&](std::string_view key, const std::string& name) {
+    table.column(name);
+    const auto refuse = [&](std::string_view other) {
+      throw InputError(fmt::format("{}: {} must name a column of its own, but {} is in {} too",
+                                   table.source, key, shown(name), other));
+    };
+    for (const auto& [other, column] : others) {
+      if (!column->empty() && *column == name) refuse(other);
+    }
+    if (contains(settings.features, name)) refuse("data.features");
+    if (contains(settings.categories, name)) refuse("data.categories");
+  };
+  if (!spec.id_column.empty()) check("data.id_column", spec.id_column);
+  if (!spec.group_column.empty()) check("data.group_column", spec.group_column);
+  for (const std::string& name : settings.drop) {
+    check("data.drop", name);
+    if (name == spec.id_column || name == spec.group_column) {
+      throw InputError(fmt::format(
+          "{}: data.drop must name columns that nothing reads, but {} is in {} too", table.source,
+          shown(name), name == spec.id_column ? "data.id_column" : "data.group_column"));
+    }
+  }
+}
+
 }  // namespace
 
 TableSpec table_spec(const DataSettings& settings, const DelimitedTable& table) {
@@ -43,6 +79,8 @@ TableSpec table_spec(const DataSettings& settings, const DelimitedTable& table) 
                  .negative = settings.label_negative,
                  .numbers = settings.features,
                  .categories = settings.categories,
+                 .group_column = settings.group_column,
+                 .id_column = settings.id_column,
                  .test_column = settings.test_column,
                  .exposure_column = settings.exposure_column};
   if (!spec.exposure_column.empty() && spec.target != TargetKind::count) {
@@ -57,11 +95,16 @@ TableSpec table_spec(const DataSettings& settings, const DelimitedTable& table) 
   }
   check_distinct("data.features", spec.numbers);
   check_distinct("data.categories", spec.categories);
+  check_distinct("data.drop", settings.drop);
+  check_parts(spec, settings, table);
   if (settings.features.empty()) spec.numbers = table.columns;
   std::erase_if(spec.numbers, [&](const std::string& name) {
     const bool other = name == spec.client_column || name == spec.label_column ||
                        (!spec.test_column.empty() && name == spec.test_column) ||
-                       (!spec.exposure_column.empty() && name == spec.exposure_column);
+                       (!spec.exposure_column.empty() && name == spec.exposure_column) ||
+                       (!spec.group_column.empty() && name == spec.group_column) ||
+                       (!spec.id_column.empty() && name == spec.id_column) ||
+                       contains(settings.drop, name);
     return contains(spec.categories, name) || (settings.features.empty() && other);
   });
   return spec;

@@ -30,6 +30,7 @@ struct TableSpec {
   std::vector<std::string> missing = {"", "?", "NA"};
   std::map<std::string, std::vector<std::string>> missing_in = {};  // column -> further values
   std::string group_column = {};  // rows of a group are held out together; empty: each on its own
+  std::string id_column = {};     // names a row for who reads predictions; no feature
   std::string test_column = {};   // train or test; empty: some of a client's rows are drawn
   std::string exposure_column = {};  // count: what a mean is multiplied by; empty: nothing
   bool intercept = false;            // a first column of ones, for models without a bias

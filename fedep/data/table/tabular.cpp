@@ -183,7 +183,8 @@ std::vector<std::int32_t> classes_of_labels(const PackedTable& table, TargetKind
 struct EncodedRows {
   ClientRows clients = {};
   Batch batch = {};
-  std::size_t skipped = 0;  // of a class that no training row has
+  std::vector<std::uint32_t> groups = {};  // as Dataset::groups, where the table has them
+  std::size_t skipped = 0;                 // of a class that no training row has
 };
 
 // Of a table whose numbers are scaled.
@@ -206,7 +207,11 @@ EncodedRows encoded_rows(const PackedTable& table, const std::vector<std::string
   }
   for (std::size_t c = 0; c < ids.size(); ++c) {
     const std::size_t before = to.size;
+    std::vector<std::uint32_t> groups;
+    if (!spec.group_column.empty()) groups = groups_of(table, rows.of(c));
+    std::size_t place = 0;
     for (const std::uint32_t row : rows.of(c)) {
+      const std::size_t at = place++;
       if (has_classes && classes[table.label(row)] < 0) {
         ++out.skipped;
         continue;
@@ -221,6 +226,7 @@ EncodedRows encoded_rows(const PackedTable& table, const std::vector<std::string
       if (!spec.exposure_column.empty()) {
         to.log_exposure.push_back(float(std::log(table.exposure(row))));
       }
+      if (!groups.empty()) out.groups.push_back(groups[at]);
       ++to.size;
     }
     if (to.size > before) out.clients.add(ids[c], to.size - before);
@@ -260,9 +266,10 @@ std::unique_ptr<Dataset> dataset_of(RecordSource& records, const TableSpec& colu
   packed.reset();
   features.far = far_from(test.batch.size > 0 ? test.batch : train.batch);
   info.table = std::make_shared<const TableFeatures>(std::move(features));
-  return memory_dataset(std::move(info),
-                        {std::move(train.clients), batch_rows(std::move(train.batch))},
-                        {std::move(test.clients), batch_rows(std::move(test.batch))});
+  return memory_dataset(
+      std::move(info),
+      {std::move(train.clients), batch_rows(std::move(train.batch)), std::move(train.groups)},
+      {std::move(test.clients), batch_rows(std::move(test.batch))});
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 #include "fedep/data/table/tabular.h"
 
 #include <cmath>
+#include <map>
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "fedep/data/holdout.h"
@@ -308,6 +310,64 @@ TEST(Tabular, ARecipeSaysWhatTheColumnsAreFor) {
   settings.features.clear();
   settings.client_column.clear();
   EXPECT_THROW(table_spec(settings, table), InputError);
+}
+
+TEST(Tabular, ColumnsThatAreDroppedOrNameARowAreNoFeatures) {
+  const DelimitedTable table = table_of("ward,died,age,mrn,patient,note\nA,1,1,7,p,2\n");
+  DataSettings settings{.name = "tabular", .client_column = "ward", .label_column = "died"};
+  settings.drop = {"note"};
+  settings.id_column = "mrn";
+  settings.group_column = "patient";
+  const TableSpec spec = table_spec(settings, table);
+  EXPECT_EQ(spec.numbers, (std::vector<std::string>{"age"}));
+  EXPECT_EQ(spec.id_column, "mrn");
+  EXPECT_EQ(spec.group_column, "patient");
+  const auto refusal = [&](const DataSettings& wrong) {
+    return message_of<InputError>([&] { table_spec(wrong, table); });
+  };
+  DataSettings wrong = settings;
+  wrong.drop = {"nota"};
+  EXPECT_NE(refusal(wrong).find("note"), std::string::npos) << refusal(wrong);
+  wrong.drop = {"note", "note"};
+  EXPECT_EQ(refusal(wrong), "data.drop must name a column once, but has note twice");
+  wrong.drop = {"mrn"};
+  EXPECT_EQ(
+      refusal(wrong),
+      "test.csv: data.drop must name columns that nothing reads, but mrn is in data.id_column "
+      "too");
+  wrong = settings;
+  wrong.drop = {"died"};
+  EXPECT_EQ(
+      refusal(wrong),
+      "test.csv: data.drop must name a column of its own, but died is in data.label_column too");
+  wrong = settings;
+  wrong.features = {"age", "patient"};
+  EXPECT_EQ(refusal(wrong),
+            "test.csv: data.group_column must name a column of its own, but patient is in "
+            "data.features too");
+  wrong = settings;
+  wrong.id_column = "patient";  // a patient has a row
+  EXPECT_EQ(table_spec(wrong, table).numbers, (std::vector<std::string>{"age", "mrn"}));
+}
+
+// Twenty patients of a ward have two rows each, and three rows are nobody's.
+TEST(Tabular, APatientsRowsStayTogether) {
+  std::string text = "ward,died,age,unit,patient\n";
+  for (int i = 0; i < 40; ++i)
+    text += fmt::format("A,{},{},ICU,{}\n", i % 3 ? "no" : "yes", i, i % 20);
+  for (int i = 0; i < 3; ++i) text += fmt::format("A,no,{},CCU,NA\n", 40 + i);
+  TableSpec spec = kSpec;
+  spec.group_column = "patient";
+  const auto data = tabular_dataset(table_of(text), spec, {.test_fraction = 0.25});
+  EXPECT_EQ(data->test_size(), 11u);  // of 43: five patients and one of nobody's, or four and three
+  const auto groups = data->groups(0);
+  ASSERT_EQ(groups.size(), 32u);
+  std::map<std::uint32_t, int> rows;
+  for (const std::uint32_t group : groups) ++rows[group];
+  int alone = 0;
+  for (const auto& [group, count] : rows) alone += count == 1;
+  EXPECT_LE(alone, 3) << "a patient was parted";
+  EXPECT_EQ(data->clients()[0].second, 32u);
 }
 
 }  // namespace
