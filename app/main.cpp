@@ -23,6 +23,7 @@
 #include "app/reproduce/compare_command.h"
 #include "app/reproduce/reproduce_command.h"
 #include "app/run/run_command.h"
+#include "app/sweep/sweep_command.h"
 #include "app/toy_command.h"
 #include "app/version.h"
 #include "fedep/message/error.h"
@@ -54,6 +55,7 @@ int main(int argc, char** argv) {
   fedep::add_compare_command(app, exit_code);
   fedep::add_report_command(app, exit_code);
   fedep::add_reproduce_command(app, exit_code);
+  fedep::add_sweep_command(app, exit_code);
   fedep::add_evaluate_command(app, exit_code);
   fedep::add_predict_command(app, exit_code);
   fedep::add_export_command(app, exit_code);

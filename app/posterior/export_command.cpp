@@ -14,10 +14,12 @@
 
 #include "app/output.h"
 #include "app/posterior/saved_posterior.h"
+#include "app/whole_number.h"
 #include "fedep/message/dense_gaussian.h"
 #include "fedep/message/error.h"
 #include "fedep/message/table.h"
 #include "fedep/model/torchscript.h"
+#include "fedep/sim/score/predictive.h"
 #include "fedep/store/safetensors/safetensors.h"
 
 namespace fedep {
@@ -75,8 +77,11 @@ fs::path write_covariance(const SavedPosterior& saved, const fs::path& folder) {
   return path;
 }
 
+constexpr std::size_t kMostNumbers = std::size_t(1) << 30;  // of a file with draws: 4 GiB
+
 struct Options {
   std::string path, out, format = "safetensors";
+  int draws = 0;
 };
 
 void run_safetensors(const Options& options) {
@@ -84,6 +89,9 @@ void run_safetensors(const Options& options) {
   for (const fs::path& path : written) print_bytes(path.string() + "\n");
   const bool has_std = std::ranges::any_of(
       written, [](const fs::path& path) { return path.filename() == "std.safetensors"; });
+  if (options.draws > 0) {
+    print_bytes(export_draws(options.path, options.out, options.draws).string() + "\n");
+  }
   const SavedPosterior saved = read_posterior(options.path);
   if (const std::string note = start_note(saved); !note.empty()) say("{}\n", note);
   if (has_std) return;
@@ -93,6 +101,10 @@ void run_safetensors(const Options& options) {
 }
 
 void run_module(const Options& options) {
+  if (options.draws > 0) {
+    throw InputError(
+        "export: --draws must go with the format safetensors, but is with torchscript");
+  }
   print_bytes(export_module(options.path, options.out).string() + "\n");
 }
 
@@ -126,6 +138,47 @@ std::vector<fs::path> export_safetensors(const fs::path& run_or_checkpoint,
   return written;
 }
 
+fs::path export_draws(const fs::path& run_or_checkpoint, const fs::path& folder, int draws) {
+  const SavedPosterior saved = read_posterior(run_or_checkpoint);
+  if (!saved.posterior) {
+    throw InputError(fmt::format(
+        "export: draws must be of a posterior that was inferred, but {}",
+        saved.withheld.empty() ? "the algorithm estimates no uncertainty" : saved.withheld));
+  }
+  const std::size_t d = saved.state.global.size();
+  if (std::size_t(draws) > kMostNumbers / d) {
+    throw InputError(fmt::format("export: --draws must be at most {} for {} weights, but is {}",
+                                 kMostNumbers / d, d, draws));
+  }
+  // Tensor after tensor, each with its draws one after another.
+  std::vector<float> values(std::size_t(draws) * d);
+  for (int index = 0; index < draws; ++index) {
+    const HostVector<float> one =
+        draw_of(saved.state.global, saved.recipe.seed, saved.state.round, index);
+    std::size_t begin = 0;
+    for (const TensorShape& tensor : saved.layout) {
+      const std::size_t size = tensor.size();
+      std::copy_n(
+          one.span().begin() + std::ptrdiff_t(begin), size,
+          values.begin() + std::ptrdiff_t(begin * std::size_t(draws) + std::size_t(index) * size));
+      begin += size;
+    }
+  }
+  std::vector<TensorView> tensors;
+  std::size_t begin = 0;
+  for (const TensorShape& tensor : saved.layout) {
+    std::vector<std::int64_t> shape{draws};
+    shape.insert(shape.end(), tensor.shape.begin(), tensor.shape.end());
+    const std::size_t size = tensor.size() * std::size_t(draws);
+    tensors.push_back({tensor.name, shape, std::span(values).subspan(begin, size)});
+    begin += size;
+  }
+  make_folder(folder);
+  const fs::path path = folder / "draws.safetensors";
+  write_safetensors(path, tensors, with_doubts(metadata_of(saved, "draws"), saved));
+  return path;
+}
+
 fs::path export_module(const fs::path& run_or_checkpoint, const fs::path& folder) {
   const SavedPosterior saved = read_posterior(run_or_checkpoint);
 #ifdef FEDEP_WITH_TORCH
@@ -147,6 +200,8 @@ void add_export_command(Command& app, int&) {
   command->add_option("run", options->path, "run directory or checkpoint")->required();
   command->add_option("--out", options->out, "folder for the files")->required();
   command->add_option("--format", options->format, alternatives(names_of(kFormats)));
+  command->add_option("--draws", options->draws, "also write so many draws of the weights")
+      ->check(whole_number(1, 1000000));
   command->callback([options] { find_row("format", kFormats, options->format).run(*options); });
 }
 

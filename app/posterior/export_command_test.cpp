@@ -8,6 +8,7 @@
 #include "app/posterior/saved_posterior.h"
 #include "app/test_run.h"
 #include "fedep/message/error.h"
+#include "fedep/sim/score/predictive.h"
 #include "fedep/store/safetensors/safetensors.h"
 
 namespace fedep {
@@ -33,6 +34,43 @@ TEST(Export, WritesMeansAndStandardDeviationsInTheModelsShapes) {
 TEST(Export, APointEstimateHasNoStandardDeviations) {
   const TestRun run(kFedAvg);
   EXPECT_EQ(export_safetensors(run.checkpoint(), run.folder().path() / "out").size(), 1u);
+}
+
+TEST(Export, DrawsHaveThePosteriorsMomentsAndTheModelsShapes) {
+  const TestRun run;
+  constexpr int kDraws = 4000;
+  const auto file = export_draws(run.path(), run.folder().path() / "out", kDraws);
+  const SafetensorsFile draws = read_safetensors(file);
+  EXPECT_EQ(draws.tensor("weight").shape, (std::vector<std::int64_t>{kDraws, 3, 1}));
+  EXPECT_EQ(draws.tensor("bias").shape.front(), kDraws);
+  const SavedPosterior saved = read_posterior(run.path());
+  const HostVector<float> mean = point_estimate(saved.state);
+  const HostVector<float> variances = variance(saved.state.global);
+  const auto weights = draws.get<float>("weight");
+  for (std::size_t j = 0; j < 3; ++j) {
+    double sum = 0, squares = 0;
+    for (std::size_t i = 0; i < kDraws; ++i) {
+      const double off = double(weights[3 * i + j]) - double(mean[j]);
+      sum += off;
+      squares += off * off;
+    }
+    const double sd = std::sqrt(double(variances[j]));
+    EXPECT_NEAR(sum / kDraws, 0, 5 * sd / std::sqrt(double(kDraws)));
+    EXPECT_NEAR(std::sqrt(squares / kDraws) / sd, 1, 0.06);
+  }
+  const HostVector<float> third =
+      draw_of(saved.state.global, saved.recipe.seed, saved.state.round, 2);
+  for (std::size_t j = 0; j < 3; ++j) EXPECT_EQ(weights[6 + j], third[j]);
+  EXPECT_EQ(draws.get<float>("bias")[2], third[3]);
+}
+
+TEST(Export, RefusesDrawsWhereThereIsNoPosteriorAndTooManyOfThem) {
+  const TestRun point(kFedAvg), run;
+  const auto out = run.folder().path() / "out";
+  EXPECT_THAT(message_of<InputError>([&] { export_draws(point.path(), out, 5); }),
+              testing::HasSubstr("estimates no uncertainty"));
+  EXPECT_THAT(message_of<InputError>([&] { export_draws(run.path(), out, 1 << 30); }),
+              testing::HasSubstr("must be at most"));
 }
 
 TEST(Export, AModuleNeedsTorchAndSaysSo) {

@@ -12,6 +12,7 @@
 #include "app/output.h"
 #include "app/printable.h"
 #include "fedep/message/check.h"
+#include "fedep/store/json.h"
 #include "fedep/store/log/history.h"
 
 namespace fedep {
@@ -49,7 +50,23 @@ Summary summarise(const std::filesystem::path& run) {
   return summary;
 }
 
-void compare(const std::vector<std::string>& runs) {
+// A list with a run's scores each; numbers that do not exist are not there.
+void print_json(const std::vector<Summary>& summaries) {
+  Json list = Json::array();
+  for (const Summary& summary : summaries) {
+    Json scores = Json::object();
+    for (const auto& [name, value] : summary.scores) scores[name] = value;
+    list.push_back({{"run", summary.name},
+                    {"algorithm", summary.algorithm},
+                    {"rounds", summary.rounds},
+                    {"seconds", summary.seconds},
+                    {"megabytes_up", summary.megabytes_up},
+                    {"scores", std::move(scores)}});
+  }
+  print_text("{}\n", list.dump());
+}
+
+void compare(const std::vector<std::string>& runs, bool json) {
   std::vector<Summary> summaries;
   std::vector<std::string> columns;  // every score that some run has, in the order they appear
   for (const std::string& run : runs) {
@@ -58,6 +75,7 @@ void compare(const std::vector<std::string>& runs) {
       if (std::find(columns.begin(), columns.end(), name) == columns.end()) columns.push_back(name);
     }
   }
+  if (json) return print_json(summaries);
   print_text("{:<20} {:<10} {:>6} {:>8} {:>8}", "run", "algorithm", "rounds", "seconds", "MB up");
   for (const std::string& column : columns)
     print_text(" {:>{}}", column, std::max<std::size_t>(8, column.size()));
@@ -82,10 +100,15 @@ void compare(const std::vector<std::string>& runs) {
 }  // namespace
 
 void add_compare_command(Command& app, int&) {
-  auto runs = std::make_shared<std::vector<std::string>>();
+  struct Options {
+    std::vector<std::string> runs;
+    bool json = false;
+  };
+  auto options = std::make_shared<Options>();  // shared: the callback outlives this function
   Command* command = app.add_subcommand("compare", "the last scores of several runs side by side");
-  command->add_option("runs", *runs, "run directories")->required();
-  command->callback([runs] { compare(*runs); });
+  command->add_option("runs", options->runs, "run directories")->required();
+  command->add_flag("--json", options->json, "one line of JSON in place of the table");
+  command->callback([options] { compare(options->runs, options->json); });
 }
 
 }  // namespace fedep

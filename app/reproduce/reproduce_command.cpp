@@ -16,6 +16,7 @@
 #include "app/output.h"
 #include "app/report/report_command.h"
 #include "app/reproduce/comparison.h"
+#include "app/reproduce/finished_run.h"
 #include "app/reproduce/paper_tables.h"
 #include "app/reproduce/reproduce_check.h"
 #include "app/reproduce/reproduce_plan.h"
@@ -29,11 +30,8 @@
 #include "app/trust.h"
 #include "app/version.h"
 #include "app/whole_number.h"
-#include "fedep/config/read_recipe.h"
-#include "fedep/config/resolve.h"
 #include "fedep/message/error.h"
 #include "fedep/page/report/run_record.h"
-#include "fedep/sim/family_choice.h"
 #include "fedep/store/durable_file.h"
 
 namespace fedep {
@@ -54,15 +52,7 @@ struct ReproduceOptions {
   bool no_shared_burn_in = false;
 };
 
-bool is_begun(const Plan& plan) { return fs::exists(plan.out / "recipe.toml"); }
-
-bool is_finished(const Plan& plan) {
-  if (!is_begun(plan) || !fs::exists(plan.out / "log.jsonl")) return false;
-  const Recipe there = read_recipe(plan.out / "recipe.toml");
-  const Recipe now = with_factor_starts_of(there, plan.recipe);
-  if (!(there == with_families_of(there, now))) return false;
-  return is_finished(plan.recipe, read_history(plan.out / "log.jsonl"));
-}
+bool is_finished(const Plan& plan) { return is_finished(plan.recipe, plan.out); }
 
 // Tables share it too, where their runs are not put elsewhere.
 fs::path burn_in_folder(const ReproduceOptions& options) {
@@ -75,7 +65,7 @@ RunRecipeOptions run_options(const ReproduceOptions& options, const Plan& plan) 
   return {.out = plan.out,
           .data = data_folder(options.data),
           .threads = options.threads,
-          .resume = is_begun(plan),
+          .resume = is_begun(plan.out),
           .device = options.device,
           .precision = options.precision,
           .burn_in = burn_in_folder(options),

@@ -75,13 +75,18 @@ std::vector<double> predict(Model& model, std::span<const float> theta, const Ba
   return predictions_of(model.target(), logits, model.outputs());
 }
 
-HostVector<float> draw(const Model& model, const Message& q, const DrawSettings& draws, int index) {
+HostVector<float> noise_of(const Message& q, std::uint64_t seed, std::int64_t round, int index) {
   HostVector<float> noise(q.size());
-  fill_normal({.seed = draws.seed,
+  fill_normal({.seed = seed,
                .purpose = Purpose::posterior,
-               .round = std::uint32_t(draws.round),
+               .round = std::uint32_t(round),
                .step = std::uint32_t(index)},
               noise.span());
+  return noise;
+}
+
+HostVector<float> draw(const Model& model, const Message& q, const DrawSettings& draws, int index) {
+  HostVector<float> noise = noise_of(q, draws.seed, draws.round, index);
   if (draws.last_layer) {
     const Range range = last_layer(model.layout(), model.outputs());
     std::fill_n(noise.span().begin(), range.begin, 0.0f);
@@ -109,6 +114,10 @@ Range last_layer(const Layout& layout, std::size_t outputs) {
     if (one_is_bias && makes_outputs(before)) begin -= before.size();
   }
   return {begin, end};
+}
+
+HostVector<float> draw_of(const Message& q, std::uint64_t seed, std::int64_t round, int index) {
+  return sample(q, noise_of(q, seed, round, index));
 }
 
 double predictive_entropy(TargetKind target, std::span<const double> mean, double variance) {

@@ -48,6 +48,9 @@ Range last_layer(const Layout& layout, std::size_t outputs);
 // or of a count with this variance.
 double predictive_entropy(TargetKind target, std::span<const double> mean, double variance = 1);
 
+// Draw `index` of a run's weights after this round: the one that scores and predictions average too.
+HostVector<float> draw_of(const Message& q, std::uint64_t seed, std::int64_t round, int index);
+
 using BatchAt = std::function<const Batch&(std::size_t batch)>;
 using UsePredictions = std::function<void(std::size_t batch, const Predictions& predictions)>;
 

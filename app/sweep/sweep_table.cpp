@@ -1,0 +1,142 @@
+#include "app/sweep/sweep_table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "app/reproduce/comparison.h"
+
+namespace fedep {
+namespace {
+
+constexpr double kNotThere = std::numeric_limits<double>::quiet_NaN();
+
+// Every score that some run has, in the order they appear.
+std::vector<std::string> score_names(std::span<const SweptCell> cells) {
+  std::vector<std::string> names;
+  for (const SweptCell& cell : cells) {
+    for (const SweptRun& run : cell.runs) {
+      for (const auto& [name, value] : run.scores) {
+        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+      }
+    }
+  }
+  return names;
+}
+
+// Of each run, NaN where it has no such score.
+std::vector<double> values_of(const SweptCell& cell, const std::string& name) {
+  std::vector<double> values;
+  for (const SweptRun& run : cell.runs) {
+    const auto found = std::find_if(run.scores.begin(), run.scores.end(),
+                                    [&](const auto& score) { return score.first == name; });
+    values.push_back(found == run.scores.end() ? kNotThere : found->second);
+  }
+  return values;
+}
+
+std::size_t distrusted(const SweptCell& cell) {
+  return std::size_t(std::count_if(cell.runs.begin(), cell.runs.end(), [](const SweptRun& run) {
+    return run.verdict.trust == Trust::none;
+  }));
+}
+
+// Columns that a text takes on a terminal: characters, not bytes.
+std::size_t width_of(std::string_view text) {
+  return std::size_t(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+std::string right(const std::string& text, std::size_t width) {
+  return std::string(width - std::min(width, width_of(text)), ' ') + text;
+}
+
+std::string left(const std::string& text, std::size_t width) {
+  return text + std::string(width - std::min(width, width_of(text)), ' ');
+}
+
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Json spread_json(std::vector<double> values) {
+  std::erase_if(values, [](double value) { return !std::isfinite(value); });
+  const double n = double(values.size());
+  double mean = 0, squares = 0;
+  for (const double value : values) mean += value / n;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return {{"mean", values.empty() ? Json(nullptr) : number(mean)},
+          {"sd", n > 1 ? number(std::sqrt(squares / (n - 1))) : Json(nullptr)},
+          {"seeds", values.size()}};
+}
+
+Json settings_of(const Cell& cell) {
+  Json out = Json::object();
+  for (const std::string& text : cell.overrides) {
+    const auto equals = text.find('=');
+    out[text.substr(0, equals)] = text.substr(equals + 1);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string sweep_text(std::span<const SweptCell> cells) {
+  std::vector<std::vector<std::string>> lines{{"settings"}};
+  const std::vector<std::string> names = score_names(cells);
+  lines[0].insert(lines[0].end(), names.begin(), names.end());
+  lines[0].emplace_back("runs");
+  for (const SweptCell& cell : cells) {
+    const std::string name = cell.cell.name();
+    std::vector<std::string>& line = lines.emplace_back();
+    line.push_back(name.empty() ? "as the recipe has them" : name);
+    for (const std::string& score : names) {
+      line.push_back(spread_text(values_of(cell, score), 1, 4));
+    }
+    const std::size_t doubted = distrusted(cell);
+    line.push_back(doubted == 0
+                       ? fmt::format("{}", cell.runs.size())
+                       : fmt::format("{}, {} not to be trusted", cell.runs.size(), doubted));
+  }
+  std::string out;
+  for (const auto& line : lines) {
+    for (std::size_t c = 0; c < line.size(); ++c) {
+      std::size_t width = 0;
+      for (const auto& other : lines) width = std::max(width, width_of(other[c]));
+      out += c == 0 ? left(line[c], width) : "  " + right(line[c], width);
+    }
+    out += '\n';
+  }
+  return out;
+}
+
+Json sweep_json(const std::string& recipe, std::span<const GridKey> grid,
+                std::span<const SweptCell> cells) {
+  Json keys = Json::object(), rows = Json::array(), seeds = Json::array();
+  for (const GridKey& key : grid) keys[key.key] = key.values;
+  const std::vector<std::string> names = score_names(cells);
+  for (const SweptCell& cell : cells) {
+    Json scores = Json::object(), runs = Json::array();
+    for (const std::string& name : names) scores[name] = spread_json(values_of(cell, name));
+    for (const SweptRun& run : cell.runs) {
+      Json own = Json::object();
+      for (const auto& [name, value] : run.scores) own[name] = number(value);
+      runs.push_back({{"seed", run.seed},
+                      {"run", run.out.string()},
+                      {"scores", std::move(own)},
+                      {"trusted", run.verdict.trust != Trust::none}});
+    }
+    rows.push_back({{"settings", settings_of(cell.cell)},
+                    {"scores", std::move(scores)},
+                    {"runs", std::move(runs)}});
+  }
+  if (!cells.empty()) {
+    for (const SweptRun& run : cells.front().runs) seeds.push_back(run.seed);
+  }
+  return {{"recipe", recipe},
+          {"grid", std::move(keys)},
+          {"seeds", std::move(seeds)},
+          {"cells", std::move(rows)}};
+}
+
+}  // namespace fedep
