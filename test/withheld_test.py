@@ -167,7 +167,22 @@ class Withheld(FolderTest):
         said["coefficients"] = done.stdout
         table = json.loads(self.do("coefficients", run, "--json").stdout)
         told["coefficients --json"] = [row[key] for row in table["coefficients"] for key in ("sd", "low", "high") if row[key] is not None]
+        told["coefficients --json"] += [
+            row[key] for row in table["coefficients"] for key in row if key.endswith(("_low", "_high")) and row[key] is not None
+        ] + table.get("shares", [])
         said["coefficients --json"] = table.get("withheld", "")
+        done = self.do("coefficients", run, "--format", "csv", "--shares")
+        columns = ("low", "high", "ratio_low", "ratio_high", "standardised_sd", "standardised_low", "standardised_high")
+        lines = list(csv.DictReader(done.stdout.splitlines()))
+        told["coefficients csv"] = [row[key] for row in lines for key in row if row[key] and (key in columns or key.startswith("share"))]
+        said["coefficients csv"] = done.stderr
+        done = self.do("coefficients", run, "--format", "latex")
+        told["coefficients latex"] = re.findall(r"95 .%|\$ to \$", done.stdout)
+        said["coefficients latex"] = done.stdout
+        self.do("coefficients", run, "--forest", run.with_suffix(".svg"))
+        plot = run.with_suffix(".svg").read_text()
+        told["forest plot"] = re.findall(r"95 %|>to<", plot)
+        said["forest plot"] = re.sub(r"</text>\s*<text[^>]*>", " ", plot).replace("&apos;", "'").replace("&quot;", '"')
         self.assertEqual(len(table["coefficients"]), 4 if "years" in done.stdout else 3)
 
         new = ("--data", self.folder / "new.csv")

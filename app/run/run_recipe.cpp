@@ -12,6 +12,7 @@
 
 #include "app/output.h"
 #include "app/reproduce/table_metrics.h"
+#include "app/run/client_list.h"
 #include "app/run/interrupt.h"
 #include "app/run/last_curvature.h"
 #include "app/run/last_evaluation.h"
@@ -89,11 +90,13 @@ OpenRun open_run(const Recipe& recipe, const RunRecipeOptions& options, const st
                                           : RunDirectory::create(options.out, recipe)};
 }
 
-// How rows of a table that come later are prepared.
+// How rows of a table that come later are prepared, and who its clients are.
 void write_features(const RunDirectory& directory, const Task& task) {
   const std::string features = task.features();
   if (features.empty()) return;
   replace_file(directory.path() / "features.json", std::as_bytes(std::span(features)));
+  const std::string clients = clients_json(task.population());
+  replace_file(directory.path() / "clients.json", std::as_bytes(std::span(clients)));
 }
 
 // Where factors live elsewhere, what a checkpoint saves of them is in files alone.

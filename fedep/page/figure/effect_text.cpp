@@ -30,7 +30,7 @@ std::string text_of(double value, int decimals, EffectScale scale) {
 }  // namespace
 
 EffectText effect_text(double estimate, const std::optional<Bounds>& interval, EffectScale scale) {
-  const int wanted = interval ? decimals_of(interval->second - interval->first, 2)
+  const int wanted = interval ? decimals_of((interval->second - interval->first) / 2, 2)
                               : decimals_of(std::abs(estimate), 3);
   const int decimals = std::max(wanted, scale == EffectScale::ratio ? 2 : 0);
   EffectText out{text_of(estimate, decimals, scale)};

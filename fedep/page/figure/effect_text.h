@@ -25,7 +25,7 @@ struct EffectText {
 
 using Bounds = std::pair<double, double>;  // low, high
 
-// All three have the same decimals: two significant digits of the interval's width, three of an estimate without
+// All three have the same decimals: two significant digits of half the interval's width, three of an estimate without
 // one, and two decimals at least of a ratio. What is too large or too small for six decimals has an exponent.
 EffectText effect_text(double estimate, const std::optional<Bounds>& interval, EffectScale scale);
 
