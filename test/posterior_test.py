@@ -117,9 +117,10 @@ class PosteriorTest(FolderTest):
         self.make_run(TABLE + "[evaluate]\nsamples = 7\n")
         new = self.folder / "new.csv"
         new.write_text("x,y\n1,5\n")
-        for options, draws in ((), "7 draws"), (("--samples", 3), "3 draws"):
+        # Predictions have intervals, which take more.
+        for options, draws, for_intervals in ((), "7 draws", "500 draws"), (("--samples", 3), "3 draws", "3 draws"):
             self.assertIn(draws, self.do("evaluate", "--data", self.folder, *options).stdout)
-            self.assertIn(draws, self.do("predict", "--data", new, *options).stderr)
+            self.assertIn(for_intervals, self.do("predict", "--data", new, *options).stderr)
         kept = json.loads((self.place / "evaluation.json").read_text())
         self.assertEqual(kept["samples"], 3)
         self.assertIn("at the mean", self.do("predict", "--data", new, "--samples", 0).stderr)
@@ -184,13 +185,29 @@ class PosteriorTest(FolderTest):
         black.write_bytes(idx([0] * 4, 1, 2, 2))
         self.assertIn("[3, 3, 1]", self.refused("predict", "--data", black, "--training-data", self.folder))
 
+    def test_bad_rows_are_named_and_left_out(self):
+        self.make_run()
+        new, good, left_out = self.folder / "new.csv", self.folder / "good.csv", self.folder / "left_out.csv"
+        new.write_text("who,x,y\na,1,2\nb,1,two\nc,3\nd,2,5\n")
+        good.write_text("who,x,y\na,1,2\nd,2,5\n")
+        done = self.do("predict", "--data", new, "--id", "who", "--left-out", left_out)
+        self.assertIn("new.csv:3: row 2 (b) is left out: y is two, which is no number\n", done.stderr)
+        self.assertIn("new.csv:4: row 3 is left out: it has not the header's 3 fields", done.stderr)
+        self.assertIn("\n2 of 4 rows are left out\n", done.stderr)
+        rows = list(csv.DictReader(done.stdout.splitlines()))
+        self.assertEqual([(row["row"], row["id"]) for row in rows], [("1", "a"), ("4", "d")])
+        self.assertEqual([row["row"] for row in csv.DictReader(left_out.read_text().splitlines())], ["2", "3"])
+        alone = list(csv.DictReader(self.do("predict", "--data", good, "--id", "who").stdout.splitlines()))
+        for with_bad, without in zip(rows, alone, strict=True):
+            self.assertEqual({**with_bad, "row": ""}, {**without, "row": ""})
+
     def test_bad_tables_are_refused_with_their_line(self):
         self.make_run()
         new = self.folder / "new.csv"
         for text, words in (
             ("x,z\n1,2\n", "column y"),
-            ("x,y\n1,2\n1,two\n", "new.csv:3: column y must be a number, but is two"),
-            ("x,y\n1,2\n3\n", "new.csv:3: record must have 2 fields"),
+            ("x,y\n1,two\n", "new.csv:2: expected a good row, but all 1 are bad: y is two, which is no number"),
+            ("x,y\n1,2\n3\n3\n", "new.csv:3: expected records of 2 fields, but 2 of 3 are bad"),
             ("x,y\n", "only a header"),
             ("", "the file is empty"),
         ):

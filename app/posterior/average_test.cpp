@@ -9,7 +9,7 @@
 
 #include "app/posterior/evaluate_command.h"
 #include "app/posterior/export_command.h"
-#include "app/posterior/predict_command.h"
+#include "app/posterior/predict_file.h"
 #include "app/posterior/saved_posterior.h"
 #include "app/test_run.h"
 #include "fedep/message/error.h"

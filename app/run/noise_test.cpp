@@ -14,7 +14,7 @@
 
 #include "app/posterior/coefficients_command.h"
 #include "app/posterior/evaluate_command.h"
-#include "app/posterior/predict_command.h"
+#include "app/posterior/predict_file.h"
 #include "app/posterior/saved_posterior.h"
 #include "app/run/run_recipe.h"
 #include "app/run/run_warnings.h"

@@ -61,4 +61,18 @@ double count_entropy(double mean, double spread) {
   return entropy;
 }
 
+double count_quantile(double part, double mean, double spread) {
+  if (!(mean >= 0) || !std::isfinite(mean + spread)) return NAN;
+  if (mean == 0) return 0;
+  // Added up from where hardly anything lies below. Where counts are many, several at a time are alike.
+  const double deviation = std::sqrt(mean + spread),
+               stride = std::max(1.0, std::floor(1e-4 * deviation));
+  double count = std::max(0.0, std::floor(mean - 10 * deviation)), below = 0;
+  const double end = mean + 1e3 * deviation;  // of what rounding might leave
+  for (;; count += stride) {
+    below += stride * std::exp(log_count_probability(count + (stride - 1) / 2, mean, spread));
+    if (below >= part || count > end) return count + stride - 1;
+  }
+}
+
 }  // namespace fedep

@@ -41,5 +41,7 @@ class CountMetrics {
 double log_count_probability(double count, double mean, double spread);
 // Entropy of such a count, in nats.
 double count_entropy(double mean, double spread);
+// The smallest count that is exceeded with a probability of at most 1 - part; NaN without a mean.
+double count_quantile(double part, double mean, double spread);
 
 }  // namespace fedep

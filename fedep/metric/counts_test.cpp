@@ -76,6 +76,23 @@ TEST(CountMetrics, EntropyIsThatOfItsProbabilities) {
   EXPECT_GT(count_entropy(5, 2), count_entropy(5, 0));
 }
 
+TEST(CountMetrics, AQuantileIsTheFirstCountThatEnoughProbabilityLiesBelow) {
+  for (const auto& [mean, spread] : {std::pair{0.3, 0.0}, {3.0, 0.0}, {3.0, 9.0}, {40.0, 400.0}}) {
+    for (const double part : {0.025, 0.5, 0.975}) {
+      const double found = count_quantile(part, mean, spread);
+      double below = 0;
+      for (double n = 0; n < found; ++n) below += std::exp(log_count_probability(n, mean, spread));
+      EXPECT_LT(below, part);
+      EXPECT_GE(below + std::exp(log_count_probability(found, mean, spread)), part - 1e-12);
+    }
+  }
+  EXPECT_EQ(count_quantile(0.975, 0, 0), 0);
+  EXPECT_TRUE(std::isnan(count_quantile(0.5, NAN, 0)));
+  // Many counts are normal.
+  EXPECT_NEAR(count_quantile(0.975, 1e6, 0), 1e6 + 1.96 * 1e3, 2);
+  EXPECT_NEAR(count_quantile(0.025, 1e9, 1e12), 1e9 - 1.959964 * std::sqrt(1e12 + 1e9), 2e3);
+}
+
 TEST(CountMetrics, WhatDoesNotFitIsRefused) {
   CountMetrics metrics;
   EXPECT_THROW(metrics.add(std::vector<double>{1, 2}, {}, std::vector<float>{1}), InputError);

@@ -228,7 +228,7 @@ TEST(Terms, OfRowsThatComeLaterAreThoseOfTraining) {
     const TableFeatures kept = parse_table_features(to_json(features), "features.json");
     EXPECT_EQ(kept, features);
     EXPECT_TRUE(prepare_alike(kept, features));
-    const Batch later = encode_table(table_of(1), kept);
+    const Batch later = encode_table(table_of(1), kept).batch;
     EXPECT_EQ(later.dense, training_batch(*data, 0).dense);
   }
 }

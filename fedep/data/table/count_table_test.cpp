@@ -99,10 +99,13 @@ TEST(CountTable, RowsThatComeLaterBringTheirExposures) {
   const TableFeatures features = parse_table_features(to_json(*data->info().table), "f");
   EXPECT_EQ(features, *data->info().table);
   EXPECT_TRUE(info_of(features).has_exposure);
-  const Batch rows = encode_table(table_of("age,days\n70,10\n80,2\n"), features);
-  EXPECT_EQ(rows.log_exposure, (std::vector<float>{float(std::log(10.0)), float(std::log(2.0))}));
-  EXPECT_EQ(message_of<InputError>([&] { encode_table(table_of("age,days\n70,0\n"), features); }),
-            "falls.csv:2: column days must be a positive number, but is 0");
+  const EncodedTable rows = encode_table(table_of("age,days\n70,10\n70,0\n80,2\n9,\n"), features);
+  EXPECT_EQ(rows.batch.log_exposure,
+            (std::vector<float>{float(std::log(10.0)), float(std::log(2.0))}));
+  EXPECT_EQ(rows.rows, (std::vector<std::size_t>{0, 2}));
+  ASSERT_EQ(rows.left_out.size(), 2u);
+  EXPECT_EQ(rows.left_out[0].why, "days is 0, which is no positive number");
+  EXPECT_EQ(rows.left_out[1].why, "days is empty, which is no positive number");
 }
 
 TEST(CountTable, ReadsBackFromTheTableThatIsWrittenOfIt) {

@@ -223,7 +223,8 @@ class DelimitedReader final : public RecordSource {
   const DelimitedTable& heading() const override { return heading_; }
   std::span<const std::string_view> fields() const override { return parser_.fields(); }
   std::string place() const override { return fmt::format("line {}", line_); }
-  std::size_t line() const { return line_; }
+  // Of the record at hand.
+  RecordPlace at() const { return {good_records_ + heading_.bad_records, line_}; }
 
   bool next() override {
     while (take_record(heading_.columns.size())) {
@@ -233,6 +234,9 @@ class DelimitedReader final : public RecordSource {
       }
       if (heading_.bad_records == 0) heading_.first_bad_line = line_;
       ++heading_.bad_records;
+      if (heading_.bad_records <= DelimitedTable::kBadPlaces) {
+        heading_.bad_places.push_back({good_records_ + heading_.bad_records, line_});
+      }
     }
     if (heading_.bad_records > good_records_) {
       throw InputError(fmt::format(
@@ -330,14 +334,16 @@ class TableRecords final : public RecordSource {
 
 DelimitedTable whole_table(DelimitedReader& records) {
   std::vector<std::vector<std::string>> rows;
-  std::vector<std::size_t> lines;
+  std::vector<std::size_t> lines, numbers;
   while (records.next()) {
     rows.emplace_back(records.fields().begin(), records.fields().end());
-    lines.push_back(records.line());
+    lines.push_back(records.at().line);
+    numbers.push_back(records.at().number);
   }
   DelimitedTable table = records.heading();
   table.rows = std::move(rows);
   table.lines = std::move(lines);
+  table.numbers = std::move(numbers);
   return table;
 }
 

@@ -39,6 +39,14 @@ struct DelimitedFormat {
 inline const DelimitedFormat kCsv{};
 inline const DelimitedFormat kTsv{.separator = '\t', .quotes = false};
 
+// Where a record is in its file.
+struct RecordPlace {
+  std::size_t number = 0;  // from 1, of all records, good and bad
+  std::size_t line = 0;    // from 1: where it begins
+
+  bool operator==(const RecordPlace&) const = default;
+};
+
 struct DelimitedTable {
   std::string source;  // for errors: the file's name
   std::vector<std::string> columns;
@@ -46,6 +54,10 @@ struct DelimitedTable {
   std::size_t bad_records = 0;
   std::vector<std::size_t> lines = {};  // of the file, from 1: where each row begins
   std::size_t first_bad_line = 0;       // 0: there is none
+  std::vector<std::size_t> numbers =
+      {};  // of the file, from 1, with bad records counted: each row's
+  static constexpr std::size_t kBadPlaces = 1000;
+  std::vector<RecordPlace> bad_places = {};  // of the first so many bad records
 
   // Throws InputError, with the nearest name, if there is no such column.
   std::size_t column(std::string_view name) const;

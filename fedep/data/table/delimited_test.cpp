@@ -103,6 +103,14 @@ TEST(Delimited, LineEndsDoNotMatter) {
   }
 }
 
+TEST(Delimited, RowsAreNumberedAsInTheFileAndBadRecordsHaveTheirPlaces) {
+  const DelimitedTable table =
+      parse_delimited("a,b\n1,2\n\n3\n\"x\ny\",4\n5,6\n7,8,9\n10,11\n", kCsv, "t.csv");
+  EXPECT_EQ(table.numbers, (std::vector<std::size_t>{1, 3, 4, 6}));  // an empty line is no record
+  EXPECT_EQ(table.lines, (std::vector<std::size_t>{2, 5, 7, 9}));
+  EXPECT_EQ(table.bad_places, (std::vector<RecordPlace>{{2, 4}, {5, 8}}));
+}
+
 TEST(Delimited, ABadRecordIsLeftOutAndCountedAndTheNextIsRead) {
   for (const char* bad :
        {"1", "1,2,3", "1,2\"", "\"1\"x,2", "\"1\" ,2", "1\r,2", "1,\"2\"\"3\"4"}) {

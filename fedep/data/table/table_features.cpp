@@ -2,34 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
+#include <span>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "fedep/data/table/row_encoder.h"
 #include "fedep/data/table/table_record.h"
 #include "fedep/data/table/term.h"
-#include "fedep/message/error.h"
 #include "fedep/message/nearest.h"
 
 namespace fedep {
-namespace {
-
-// "; lines 5, 9 and 12 others are bad too" of all lines but the first, or nothing.
-std::string also_bad(std::span<const std::size_t> lines) {
-  constexpr std::size_t kMost = 8;
-  const auto others = lines.subspan(1);
-  if (others.empty()) return {};
-  const auto named = others.first(std::min(kMost, others.size()));
-  const std::size_t more = others.size() - named.size();
-  return fmt::format("; {} {}{} {} bad too", others.size() > 1 ? "lines" : "line",
-                     fmt::join(named, ", "), more > 0 ? fmt::format(" and {} others", more) : "",
-                     others.size() > 1 ? "are" : "is");
-}
-
-}  // namespace
 
 bool prepare_alike(const TableFeatures& a, const TableFeatures& b) {
   const auto by_column = [](const ColumnScale& x, const ColumnScale& y) {
@@ -74,70 +57,42 @@ DatasetInfo info_of(const TableFeatures& features) {
   return info;
 }
 
-Batch encode_table(const DelimitedTable& table, const TableFeatures& features) {
+EncodedTable encode_table(const DelimitedTable& table, const TableFeatures& features) {
   const FeatureParser parser(table, features.spec);
-  if (table.bad_records > 0) {
-    throw InputError(fmt::format(
-        "{}:{}: record must have {} fields, quoted as CSV is, but has not{}", table.source,
-        table.first_bad_line, table.columns.size(),
-        table.bad_records > 1 ? fmt::format("; {} records are so", table.bad_records) : ""));
-  }
-  if (table.rows.empty()) {
-    throw InputError(fmt::format("{}: expected rows, but there is only a header", table.source));
-  }
   const RowEncoder encoder(features.spec, features.scale);
   const std::vector<Term> terms = terms_of(features);
-  Batch out;
-  std::vector<std::size_t> bad_lines;
-  std::string first_problem;
-  const auto refuse_later = [&](std::size_t row, std::size_t column, std::string_view expected) {
-    if (bad_lines.empty()) {
-      first_problem = fmt::format("column {} must be {}, but is {}", shown(table.columns[column]),
-                                  expected, shown(table.rows[row][column]));
-    }
-    bad_lines.push_back(table.lines.at(row));
+  EncodedTable out;
+  Batch& batch = out.batch;
+  const auto leave_out = [&](std::size_t row, std::size_t column, std::string_view why) {
+    const std::string& cell = table.rows[row][column];
+    out.left_out.push_back({row, fmt::format("{} is {}, {}", shown(table.columns[column]),
+                                             cell.empty() ? "empty" : shown(cell), why)});
   };
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const FeatureParser::Parsed parsed = parser.parse(table.rows[i]);
     if (parsed.bad) {
       const bool exposure = table.columns[*parsed.bad] == features.spec.exposure_column;
-      refuse_later(i, *parsed.bad, exposure ? "a positive number" : "a number");
+      leave_out(i, *parsed.bad, exposure ? "which is no positive number" : "which is no number");
+      continue;
+    }
+    const std::size_t first = batch.dense.size();
+    encoder.encode(scaled_row(parsed.row, features.scale), 0, batch.dense);
+    const auto row = std::span(batch.dense).subspan(first);
+    const auto wild = std::ranges::find_if_not(row, [](float x) { return std::isfinite(x); });
+    if (wild != row.end()) {
+      const Term& term = terms[std::size_t(wild - row.begin())];
+      const Term& number = term.factors.empty() ? term : term.factors.front();
+      leave_out(i, table.column(number.column), "which cannot be scaled");
+      batch.dense.resize(first);
       continue;
     }
     if (!features.spec.exposure_column.empty()) {
-      out.log_exposure.push_back(float(std::log(parsed.row.exposure)));
+      batch.log_exposure.push_back(float(std::log(parsed.row.exposure)));
     }
-    const std::size_t first = out.dense.size();
-    encoder.encode(scaled_row(parsed.row, features.scale), 0, out.dense);
-    for (std::size_t j = 0; j < terms.size(); ++j) {
-      if (std::isfinite(out.dense[first + j])) continue;
-      const Term& term = terms[j].factors.empty() ? terms[j] : terms[j].factors.front();
-      refuse_later(i, table.column(term.column), "a number that can be scaled");
-      break;
-    }
-    ++out.size;
-  }
-  if (!bad_lines.empty()) {
-    throw InputError(fmt::format("{}:{}: {}{}", table.source, bad_lines.front(), first_problem,
-                                 also_bad(bad_lines)));
+    out.rows.push_back(i);
+    ++batch.size;
   }
   return out;
-}
-
-std::vector<std::size_t> lines_with_new_categories(const DelimitedTable& table,
-                                                   const TableFeatures& features) {
-  const FeatureParser parser(table, features.spec);
-  std::vector<std::size_t> lines;
-  for (std::size_t i = 0; i < table.rows.size(); ++i) {
-    const TableRow row = parser.parse(table.rows[i]).row;
-    for (std::size_t j = 0; j < row.categories.size(); ++j) {
-      const std::string& value = row.categories[j];
-      if (value.empty() || is_known(value, features.scale.categories.at(j))) continue;
-      lines.push_back(table.lines.at(i));
-      break;
-    }
-  }
-  return lines;
 }
 
 ConstantColumns constant_columns(const TableFeatures& features) {
@@ -153,23 +108,6 @@ ConstantColumns constant_columns(const TableFeatures& features) {
     if (categories[j].others.empty()) out.names.push_back(features.spec.categories.at(j));
   }
   return out;
-}
-
-std::vector<std::size_t> rows_off_constants(const DelimitedTable& table,
-                                            const TableFeatures& features) {
-  const FeatureParser parser(table, features.spec);
-  const auto is_off = [](double value, const ColumnScale& column) {
-    constexpr double kRounding = 1e-9;  // of a mean of equal numbers
-    if (value < column.low || value > column.high) return true;
-    return !column.varies && std::fabs(value - column.mean) > kRounding * std::fabs(column.mean);
-  };
-  std::vector<std::size_t> rows;
-  for (std::size_t i = 0; i < table.rows.size(); ++i) {
-    const TableRow row = parser.parse(table.rows[i]).row;
-    if (std::ranges::equal(row.numbers, features.scale.numbers, std::not_fn(is_off))) continue;
-    rows.push_back(i);
-  }
-  return rows;
 }
 
 double distance(std::span<const float> features) {

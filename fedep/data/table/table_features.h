@@ -3,7 +3,7 @@
 //
 //   replace_file(run / "features.json", to_json(*data.info().table));
 //   const TableFeatures features = parse_table_features(text, "features.json");
-//   const Batch rows = encode_table(read_delimited("new.csv", kCsv), features);
+//   const EncodedTable rows = encode_table(read_delimited("new.csv", kCsv), features);
 //   distance(row) > features.far;                     // unlike the rows it was trained on
 //
 // It holds what clients reported and pooled, column by column, and no row of anybody.
@@ -44,14 +44,20 @@ bool prepare_alike(const TableFeatures& a, const TableFeatures& b);
 // What a model is told about these data.
 DatasetInfo info_of(const TableFeatures& features);
 
-// Every row, in order. Throws InputError, with the lines, for a record that breaks the format, a
-// number that is none or one that a float cannot hold when it is scaled. A missing value stands at
-// the column's mean, and so does a category that no client had.
-Batch encode_table(const DelimitedTable& table, const TableFeatures& features);
-
-// Lines of the rows that have a category which no client had.
-std::vector<std::size_t> lines_with_new_categories(const DelimitedTable& table,
-                                                   const TableFeatures& features);
+// Rows of a table that training did not see.
+struct EncodedTable {
+  Batch batch = {};
+  std::vector<std::size_t> rows = {};  // of the table, from 0: those that the batch holds
+  struct LeftOut {
+    std::size_t row = 0;
+    std::string why = {};  // "lactate is >4.0, which is no number"
+  };
+  std::vector<LeftOut> left_out = {};
+};
+// Every good row, in order. A row is left out, as in training, for a number that is none, an exposure that
+// is not positive, or a number that a float cannot hold when it is scaled. A missing value stands at the
+// column's mean, and so does a category that no client had. Throws InputError if a column is not there.
+EncodedTable encode_table(const DelimitedTable& table, const TableFeatures& features);
 
 // What training rows do not tell apart: number columns with one value or none, which are features
 // that are always 0, and category columns with one value or none, which have no feature.
@@ -60,10 +66,6 @@ struct ConstantColumns {
   std::vector<std::size_t> features = {};  // of the number columns, ascending
 };
 ConstantColumns constant_columns(const TableFeatures& features);
-// Which rows, from 0, have another number in such a column, or one beyond what its scale allows.
-// Predictions do not read it.
-std::vector<std::size_t> rows_off_constants(const DelimitedTable& table,
-                                            const TableFeatures& features);
 
 // Mean square of a row's scaled features: 1 on average over the training rows.
 double distance(std::span<const float> features);

@@ -37,11 +37,6 @@ std::unique_ptr<Dataset> wards() {
   return tabular_dataset(parse_delimited(text, kCsv, "wards.csv"), kSpec, {.name = "wards"});
 }
 
-std::string refusal(const std::string& text) {
-  const auto data = wards();
-  return message_of<InputError>([&] { encode_table(table_of(text), *data->info().table); });
-}
-
 // As files were before they had a checksum.
 std::string version_1(const TableFeatures& features) {
   std::string text = to_json(features);
@@ -75,7 +70,7 @@ TEST(TableFeatures, RowsThatComeLaterAreEncodedAsTrainingRowsWere) {
   for (int i = 0; i < 60; ++i) {
     text += fmt::format("{},{},{}\n", 20 + i, i % 5 ? "ICU" : "CCU", i % 7 ? 130 + i % 11 : 0);
   }
-  const Batch all = encode_table(table_of(text), features);
+  const Batch all = encode_table(table_of(text), features).batch;
   ASSERT_EQ(all.size, 60u);
   // Every held-out row of the data set is among them, bit by bit.
   const Batch test = test_batch(*data);
@@ -149,12 +144,11 @@ TEST(TableFeatures, AQuantileIsTheSmallestValueThatThePartDoesNotExceed) {
 TEST(TableFeatures, MissingValuesAndNewCategoriesStandAtTheMean) {
   const auto data = wards();
   const DelimitedTable table = table_of("age,sodium,unit\n?,0,ICU\n?,NA,Ward 9\n");
-  const Batch rows = encode_table(table, *data->info().table);
+  const Batch rows = encode_table(table, *data->info().table).batch;
   EXPECT_EQ(rows.dense[0], 0.0f);
   EXPECT_EQ(rows.dense[1], 0.0f);
   EXPECT_NE(rows.dense[2], 0.0f);
   EXPECT_EQ(rows.dense[5], 0.0f);
-  EXPECT_EQ(lines_with_new_categories(table, *data->info().table), (std::vector<std::size_t>{3}));
 }
 
 // The year is the same everywhere, nobody has a weight, and there is one site.
@@ -187,13 +181,12 @@ TEST(TableFeatures, AColumnThatDoesNotVaryIsZeroInRowsThatComeLater) {
   const TableFeatures& features = *data->info().table;
   const DelimitedTable later = table_of(
       "age,year,weight,site\n30,2015.1,,north\n30,2020,80,north\n30,,,north\n30,2015.1,70,north\n");
-  const Batch rows = encode_table(later, features);
+  const Batch rows = encode_table(later, features).batch;
   const std::size_t width = data->info().feature_count();
   for (std::size_t i = 1; i < rows.size; ++i) {
     EXPECT_TRUE(std::equal(rows.dense.begin(), rows.dense.begin() + long(width),
                            rows.dense.begin() + long(i * width)));
   }
-  EXPECT_EQ(rows_off_constants(later, features), (std::vector<std::size_t>{1, 3}));
   EXPECT_EQ(parse_table_features(to_json(features), "f"), features);
 }
 
@@ -208,26 +201,35 @@ TEST(TableFeatures, FilesOfBeforeAreReadAsTheyWere) {
   EXPECT_TRUE(constant_columns(parse_table_features(text, "f")).features.empty());
 }
 
-TEST(TableFeatures, WhatIsWrongIsNamedWithItsLine) {
+TEST(TableFeatures, ABadRowIsLeftOutByNameAndChangesNoOther) {
+  const auto data = wards();
+  const TableFeatures& features = *data->info().table;
+  const EncodedTable good =
+      encode_table(table_of("age,sodium,unit\n30,135,ICU\n50,140,CCU\n"), features);
+  const EncodedTable mixed = encode_table(table_of("age,sodium,unit\nold,135,ICU\n30,135,ICU\n"
+                                                   "1,1e300,ICU\n50,140,CCU\nnan,2,ICU\n"),
+                                          features);
+  EXPECT_EQ(mixed.batch, good.batch);
+  EXPECT_TRUE(good.left_out.empty());
+  EXPECT_EQ(mixed.rows, (std::vector<std::size_t>{1, 3}));
+  ASSERT_EQ(mixed.left_out.size(), 3u);
+  EXPECT_EQ(mixed.left_out[1].row, 2u);
+  EXPECT_EQ(mixed.left_out[0].why, "age is old, which is no number");
+  EXPECT_EQ(mixed.left_out[1].why, "sodium is 1e300, which cannot be scaled");
+  EXPECT_EQ(mixed.left_out[2].why, "age is nan, which is no number");
+  EXPECT_EQ(encode_table(table_of("age,sodium,unit\n"), features).batch.size, 0u);
+}
+
+TEST(TableFeatures, AFileThatIsNoneIsRefused) {
+  const auto refusal = [&](const std::string& text) {
+    return message_of<InputError>([&] { encode_table(table_of(text), *wards()->info().table); });
+  };
   EXPECT_THAT(refusal("age,unit\n1,ICU\n"), HasSubstr("new.csv: unknown column sodium"));
-  EXPECT_EQ(refusal("age,sodium,unit\n1,2,ICU\nold,3,ICU\n"),
-            "new.csv:3: column age must be a number, but is old");
-  EXPECT_THAT(refusal("age,sodium,unit\n1,2,ICU\n1,2\n"), HasSubstr("new.csv:3: record must"));
-  EXPECT_EQ(refusal("age,sodium,unit\nnan,2,ICU\n1,2,ICU\n1,1e300,ICU\n"),
-            "new.csv:2: column age must be a number, but is nan; line 4 is bad too");
-  EXPECT_EQ(
-      refusal("age,sodium,unit\n1,1e300,ICU\n1,inf,ICU\nx,2,ICU\n"),
-      "new.csv:2: column sodium must be a number that can be scaled, but is 1e300; lines 3, 4 "
-      "are bad too");
   EXPECT_THAT(refusal("age,sodium,unit\n1,2\n1,2\n"),
               HasSubstr("new.csv:2: expected records of 3 fields, but 2 of 2 are bad"));
-  EXPECT_THAT(
-      refusal("age,sodium,unit\n1,2,ICU\n1,2,ICU\n1,2\n3\n"),
-      HasSubstr("new.csv:4: record must have 3 fields, quoted as CSV is, but has not; 2 records"));
   EXPECT_THAT(refusal("age;sodium;unit\n1;2;ICU\n"), HasSubstr("seem to be separated by ;"));
   EXPECT_THAT(refusal("age;sodium, mmol;unit\n1;2;ICU\n"), HasSubstr("seem to be separated by ;"));
   EXPECT_THAT(refusal("age\tsodium\tunit\n1\t2\tICU\n"), HasSubstr("separated by a tab"));
-  EXPECT_THAT(refusal("age,sodium,unit\n"), HasSubstr("only a header"));
   for (const char* text : {"", "{}", "[1]", "{\"format\":\"fedep.features\",\"version\":1}"}) {
     EXPECT_THROW(parse_table_features(text, "features.json"), InputError);
   }

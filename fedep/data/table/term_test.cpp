@@ -47,7 +47,7 @@ TEST(Terms, AFeatureIsItsRawOneCentredAndDivided) {
   const auto data = wards();
   const DelimitedTable table = wards_table();
   const std::vector<Term> terms = terms_of(*data->info().table);
-  const Batch batch = encode_table(table, *data->info().table);
+  const Batch batch = encode_table(table, *data->info().table).batch;
   ASSERT_EQ(terms.size(), 3u);
   for (std::size_t i = 0; i < batch.size; ++i) {
     for (std::size_t j = 0; j < terms.size(); ++j) {

@@ -34,10 +34,21 @@ std::vector<double> entropies_of(const Model& model, std::span<const double> pre
   return out;
 }
 
+// The value below which `part` of the values lie, between the two nearest; puts values in another order.
+double interpolated_quantile(std::span<double> values, double part) {
+  const double place = part * double(values.size() - 1);
+  const auto below = std::ptrdiff_t(place);
+  const auto at = values.begin() + below;
+  std::nth_element(values.begin(), at, values.end());
+  if (at + 1 == values.end()) return *at;
+  return std::lerp(*at, *std::min_element(at + 1, values.end()), place - double(below));
+}
+
 // Over the draws so far, for one batch.
 class Average {
  public:
-  explicit Average(bool with_entropy) : with_entropy_(with_entropy) {}
+  explicit Average(const DrawSettings& draws)
+      : with_entropy_(draws.entropy), level_(draws.level), temperature_(draws.temperature) {}
 
   void add(const Model& model, std::vector<double> predictions) {
     const std::size_t outputs = model.outputs(), examples = predictions.size() / outputs;
@@ -49,6 +60,10 @@ class Average {
     }
     mean_.add(predictions);
     if (with_entropy_) entropy_.add(entropies_of(model, predictions));
+    if (level_ > 0) {
+      std::vector<double>& kept = draws_.emplace_back(predictions);
+      temper(model.target(), kept, outputs, temperature_);
+    }
     if (!spreads) return;
     for (double& x : predictions) x *= x;
     squares_.add(predictions);
@@ -57,6 +72,7 @@ class Average {
   Predictions value() const {
     Predictions out{.mean = mean_.value(), .spread = {}, .entropy = entropy_.value()};
     if (mean_.draws() < 2) return out;  // one draw has no spread
+    if (level_ > 0) find_middle(out);
     out.spread = squares_.value();
     for (std::size_t i = 0; i < out.spread.size(); ++i) {
       out.spread[i] = variance_of_draws(out.mean[i], out.spread[i], std::size_t(mean_.draws()));
@@ -65,7 +81,18 @@ class Average {
   }
 
  private:
+  void find_middle(Predictions& out) const {
+    std::vector<double> of_one(draws_.size());
+    for (std::size_t i = 0; i < out.mean.size(); ++i) {
+      for (std::size_t draw = 0; draw < draws_.size(); ++draw) of_one[draw] = draws_[draw][i];
+      out.low.push_back(interpolated_quantile(of_one, (1 - level_) / 2));
+      out.high.push_back(interpolated_quantile(of_one, (1 + level_) / 2));
+    }
+  }
+
   bool with_entropy_;
+  double level_, temperature_;
+  std::vector<std::vector<double>> draws_;  // where a level is asked for
   ProbabilityMean mean_{0}, squares_{0}, entropy_{0};
 };
 
@@ -151,7 +178,7 @@ Predictive::Predictive(Model& model, const ServerState& state, const PredictiveU
 }
 
 Predictions Predictive::point(const Batch& batch) {
-  Average one(true);
+  Average one(DrawSettings{.entropy = true});
   std::vector<double> predictions = predict(model_, point_.span(), batch);
   temper(model_.target(), predictions, model_.outputs(), temperature(false));
   one.add(model_, std::move(predictions));
@@ -173,7 +200,9 @@ void Predictive::marginal(const DrawSettings& draws, std::size_t batches, const 
   check_proper("marginal prediction", "posterior", q);
   const double temperature = this->temperature(true);
   if (temperature == 1) return average_over_draws(model_, q, draws, batches, batch_at, use);
-  average_over_draws(model_, q, draws, batches, batch_at,
+  DrawSettings tempered_draws = draws;
+  tempered_draws.temperature = temperature;
+  average_over_draws(model_, q, tempered_draws, batches, batch_at,
                      [&](std::size_t i, const Predictions& predictions) {
                        Predictions tempered = predictions;
                        if (draws.entropy) {
@@ -186,12 +215,13 @@ void Predictive::marginal(const DrawSettings& draws, std::size_t batches, const 
 
 void average_over_draws(Model& model, const Message& q, const DrawSettings& draws,
                         std::size_t batches, const BatchAt& batch_at, const UsePredictions& use) {
+  const std::size_t kept = draws.level > 0 ? std::size_t(std::max(1, draws.samples)) : 1;
   for (std::size_t begin = 0; begin < batches;) {
     std::size_t end = begin;
     for (std::size_t numbers = 0; end < batches && numbers < kBlockNumbers; ++end) {
-      numbers += batch_at(end).size * model.outputs();
+      numbers += batch_at(end).size * model.outputs() * kept;
     }
-    std::vector<Average> averages(end - begin, Average(draws.entropy));
+    std::vector<Average> averages(end - begin, Average(draws));
     for (int index = 0; index < draws.samples; ++index) {
       const HostVector<float> theta = draw(model, q, draws, index);
       for (std::size_t i = begin; i < end; ++i) {

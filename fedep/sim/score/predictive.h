@@ -26,6 +26,10 @@ struct DrawSettings {
   int samples = 10;
   bool last_layer = false;  // only these weights are drawn, all others stay at their mean
   bool entropy = false;     // Predictions::entropy too, at a logarithm for every number
+  // Between 0 and 1: Predictions::low and high too, which hold this part of the draws, at the memory of all
+  // of them for the examples at hand.
+  double level = 0;
+  double temperature = 1;  // after which draws are between low and high
 
   bool operator==(const DrawSettings&) const = default;
 };
@@ -34,6 +38,9 @@ struct Predictions {
   std::vector<double> mean = {};  // [examples, outputs]: probabilities, numbers, or means of counts
   // Of numbers and of counts' means: their variance over draws, unbiased; empty for one draw and for probabilities.
   std::vector<double> spread = {};
+  // [examples, outputs]: where the middle part `level` of the draws begins and ends, each output by itself: of
+  // probabilities, of numbers and of counts' means. Empty where nobody asked for it.
+  std::vector<double> low = {}, high = {};
   // [examples]: mean over draws of a draw's entropy, in nats. Empty where nobody asked for it.
   std::vector<double> entropy = {};
   // [examples]: entropy of the mean before a temperature; empty where there was none.

@@ -84,6 +84,66 @@ double expectation(const Normal& z, const F& f) {
 
 double logistic(double z) { return 1 / (1 + std::exp(-z)); }
 
+// The logistic function keeps order, so its quantiles are those of the normal logit.
+TEST(Predictive, TheMiddleOfDrawsIsWhereTheNormalLogitHasIt) {
+  const auto model =
+      make_linear({.features = kFeatures, .outputs = 1, .target = TargetKind::binary});
+  const ServerState state = some_state(model->size());
+  const Batch batch = some_rows(25);
+  const auto asked = [&](double level) {
+    return marginal(*model, state, batch, {.samples = 20000, .level = level}).at(0);
+  };
+  const Predictions none = asked(0), wide = asked(0.95), narrow = asked(0.5);
+  EXPECT_TRUE(none.low.empty() && none.high.empty());
+  EXPECT_EQ(none.mean, wide.mean);
+  for (std::size_t i = 0; i < batch.size; ++i) {
+    const Normal z = logit_of(state, batch, i);
+    const double sd = std::sqrt(z.variance);
+    // A 2.5 % quantile of so many draws is off by 0.02 deviations, a 25 % one by 0.01.
+    EXPECT_NEAR(std::log(wide.low[i] / (1 - wide.low[i])), z.mean - 1.959964 * sd, 0.09 * sd);
+    EXPECT_NEAR(std::log(wide.high[i] / (1 - wide.high[i])), z.mean + 1.959964 * sd, 0.09 * sd);
+    EXPECT_NEAR(std::log(narrow.high[i] / (1 - narrow.high[i])), z.mean + 0.67449 * sd, 0.04 * sd);
+    EXPECT_LT(wide.low[i], narrow.low[i]);
+    EXPECT_LT(narrow.low[i], narrow.high[i]);
+    EXPECT_LT(narrow.high[i], wide.high[i]);
+    EXPECT_LT(wide.low[i], wide.mean[i]);
+    EXPECT_GT(wide.high[i], wide.mean[i]);
+  }
+}
+
+TEST(Predictive, OneDrawHasNoMiddle) {
+  const auto model = make_linear({.features = kFeatures, .outputs = 3});
+  const ServerState state = some_state(model->size());
+  const Batch batch = some_rows(2);
+  EXPECT_TRUE(marginal(*model, state, batch, {.samples = 1, .level = 0.9}).at(0).low.empty());
+  EXPECT_EQ(marginal(*model, state, batch, {.samples = 3, .level = 0.9}).at(0).low.size(), 6u);
+}
+
+// Each class' probabilities are those after the temperature, as their mean is.
+TEST(Predictive, TheMiddleOfDrawsIsAfterTheTemperature) {
+  const auto model =
+      make_linear({.features = kFeatures, .outputs = 1, .target = TargetKind::binary});
+  ServerState state = some_state(model->size());
+  const Batch batch = some_rows(4);
+  const DrawSettings draws{.samples = 50, .level = 0.8};
+  const Predictions before = marginal(*model, state, batch, draws).at(0);
+  state.temperatures.marginal = 2;
+  std::vector<Predictions> out;
+  Predictive(*model, state, {.tempered = true})
+      .marginal(
+          draws, 1, [&](std::size_t) -> const Batch& { return batch; },
+          [&](std::size_t, const Predictions& p) { out.push_back(p); });
+  for (std::size_t i = 0; i < batch.size; ++i) {
+    const auto logit = [](double p) { return std::log(p / (1 - p)); };
+    EXPECT_NEAR(logit(out[0].mean[i]), logit(before.mean[i]) / 2, 1e-9);
+    EXPECT_LT(out[0].low[i], out[0].mean[i]);
+    EXPECT_GT(out[0].high[i], out[0].mean[i]);
+    // Between two draws the temperature bends a little.
+    EXPECT_NEAR(logit(out[0].low[i]), logit(before.low[i]) / 2, 0.02);
+    EXPECT_NEAR(logit(out[0].high[i]), logit(before.high[i]) / 2, 0.02);
+  }
+}
+
 TEST(Predictive, OfALogisticModelIsTheIntegralOverItsNormalLogit) {
   const auto model =
       make_linear({.features = kFeatures, .outputs = 1, .target = TargetKind::binary});

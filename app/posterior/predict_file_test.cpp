@@ -1,4 +1,4 @@
-#include "app/posterior/predict_command.h"
+#include "app/posterior/predict_file.h"
 
 #include <cmath>
 #include <filesystem>
@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "app/posterior/prediction_formats.h"
 #include "app/posterior/saved_posterior.h"
 #include "app/test_run.h"
 #include "fedep/message/error.h"
@@ -16,6 +17,7 @@
 namespace fedep {
 namespace {
 
+using testing::Contains;
 using testing::HasSubstr;
 using testing::StrEq;
 
@@ -69,47 +71,6 @@ TEST(Predict, ACheckpointAloneTakesScalesFromItsDataSet) {
   EXPECT_EQ(rows.threshold, predict_file(run.path(), file, "", 10).threshold);
 }
 
-TEST(Predict, CsvAndJsonSayTheSame) {
-  const TestRun run;
-  const PredictedRows rows = predict_file(run.path(), run.write("new.csv", kNew), "", 10);
-  std::istringstream csv(predictions_csv(rows)), lines(predictions_jsonl(rows));
-  std::string line;
-  std::getline(csv, line);
-  EXPECT_EQ(
-      line,
-      "row,p_no,p_yes,prediction,entropy,mutual_information,outlier_score,out_of_distribution");
-  for (int i = 1; i <= 4; ++i) {
-    std::getline(lines, line);
-    const auto json = nlohmann::json::parse(line);
-    EXPECT_EQ(json["row"], i);
-    std::getline(csv, line);
-    EXPECT_THAT(line, HasSubstr(fmt::format("{},{:.6g},{:.6g},{},", i,
-                                            json["probabilities"]["no"].get<double>(),
-                                            json["probabilities"]["yes"].get<double>(),
-                                            json["prediction"].get<std::string>())));
-    EXPECT_TRUE(line.ends_with(json["out_of_distribution"].get<bool>() ? ",1" : ",0"));
-  }
-}
-
-TEST(Predict, ColumnsAreNamedByTheOutcome) {
-  const TemporaryFolder folder;
-  folder.write("wards.csv", ward_table());
-  const auto new_rows = folder.write("new.csv", "age,sodium,died\n25,140,no\n");
-  const auto header = [&](LabelKind label, const std::string& column) {
-    Recipe recipe = parse_recipe(ward_recipe(kFedAvg));
-    recipe.data.label = label;
-    recipe.data.label_column = column;
-    recipe.data.categories = {"died"};
-    recipe.data.features = {"age"};
-    const auto run = folder.path() / column;
-    run_recipe(recipe, {.out = run, .data = folder.path()});
-    const std::string csv = predictions_csv(predict_file(run, new_rows, ""));
-    return csv.substr(0, csv.find(",entropy"));
-  };
-  EXPECT_EQ(header(LabelKind::classes, "unit"), "row,p_CCU,p_ICU,prediction");
-  EXPECT_EQ(header(LabelKind::number, "sodium"), "row,mean,deviation");
-}
-
 // An outcome that is a number.
 Recipe sodium_by_age() {
   Recipe recipe = parse_recipe(ward_recipe(kFedEp));
@@ -154,33 +115,17 @@ TEST(Predict, ANumbersDeviationHoldsTheNoiseAndWhatIsNotKnownOfTheWeights) {
 TEST(Predict, SaysWhatYesMeans) {
   const TestRun run;
   const PredictedRows rows = predict_file(run.path(), run.write("new.csv", kNew), "");
-  EXPECT_EQ(rows.notes, (std::vector<std::string>{"yes means that died is yes"}));
+  EXPECT_EQ(rows.notes.back(), "yes means that died is yes");
 }
 
 TEST(Predict, SaysHowManyDrawsItTook) {
   const TestRun run;
   const auto file = run.write("new.csv", kNew);
   const PredictedRows rows = predict_file(run.path(), file, "");
-  EXPECT_EQ(rows.samples, 10);
-  EXPECT_EQ(rows.values, predict_file(run.path(), file, "", 10).values);
+  EXPECT_EQ(rows.samples, 500);  // 12 beyond each end
+  EXPECT_EQ(rows.values, predict_file(run.path(), file, "", 500).values);
+  EXPECT_EQ(predict_file(run.path(), file, "", {}, {.level = 0.99}).samples, 2500);
   EXPECT_EQ(predict_file(run.path(), file, "", 0).samples, 0);
-}
-
-TEST(Predict, AColumnThatDidNotVaryIsNotReadAndOtherValuesAreTold) {
-  const TemporaryFolder folder;
-  const auto run = constant_run(folder);
-  const auto predict = [&](const std::string& years) {
-    std::string text = "age,sodium,unit,year,\"weight, kg\"\n";
-    for (const char year : years) text += fmt::format("55,140,ICU,{},\n", year);
-    return predict_file(run, folder.write("new.csv", text), "", 10);
-  };
-  const PredictedRows same = predict("555"), other = predict("597");
-  EXPECT_EQ(same.values, other.values);
-  EXPECT_FALSE(same.outlier(1));
-  EXPECT_THAT(other.notes.at(0), HasSubstr("new.csv:3: 2 of 3 rows have another value"));
-  EXPECT_FALSE(other.outlier(0));
-  EXPECT_TRUE(other.outlier(1));
-  EXPECT_TRUE(other.outlier(2));
 }
 
 TEST(Predict, OneDrawHasNoMutualInformation) {
@@ -188,7 +133,7 @@ TEST(Predict, OneDrawHasNoMutualInformation) {
   const PredictedRows rows = predict_file(run.path(), run.write("new.csv", kNew), "", 1);
   EXPECT_TRUE(rows.mutual_information.empty());
   EXPECT_EQ(rows.samples, 1);
-  EXPECT_THAT(rows.notes.at(0), HasSubstr("one draw has no spread"));
+  EXPECT_THAT(rows.notes, Contains(HasSubstr("one draw has no spread")));
   EXPECT_EQ(predict_file(run.path(), run.write("new.csv", kNew), "", 2).mutual_information.size(),
             4u);
 }
@@ -197,7 +142,7 @@ TEST(Predict, APointEstimateHasNoMutualInformation) {
   const TestRun run(kFedAvg);
   const PredictedRows rows = predict_file(run.path(), run.write("new.csv", kNew), "", 10);
   EXPECT_TRUE(rows.mutual_information.empty());
-  EXPECT_THAT(rows.notes.at(0), HasSubstr("no posterior"));
+  EXPECT_THAT(rows.notes, Contains(HasSubstr("no posterior")));
   EXPECT_THAT(predictions_jsonl(rows), HasSubstr("\"mutual_information\":null"));
 }
 
@@ -219,31 +164,109 @@ TEST(Predict, ANumberHasNoDeviationWherePrecisionsWereNotInferred) {
   EXPECT_TRUE(std::isnan(rows.values.at(1)));
   EXPECT_TRUE(std::isnan(rows.entropy.at(0)));
   EXPECT_TRUE(rows.mutual_information.empty());
-  EXPECT_THAT(predictions_csv(rows), testing::ContainsRegex("\n1,[-0-9.]+,,,,"));
+  EXPECT_TRUE(rows.low.empty() && rows.outcome_low.empty());
+  EXPECT_THAT(rows.no_interval, HasSubstr("precisions are set"));
+  EXPECT_THAT(predictions_csv(rows), testing::ContainsRegex("\n1,[-0-9.]+,,,,,,,,"));
+  EXPECT_THAT(predictions_jsonl(rows),
+              HasSubstr("\"low\":null,\"high\":null,\"outcome_low\":null"));
   EXPECT_THAT(predictions_jsonl(rows), HasSubstr("\"deviation\":null"));
   EXPECT_THAT(predictions_jsonl(rows), HasSubstr("\"withheld\":\"precisions are set"));
 }
 
-TEST(Predict, WhatIsWrongWithAFileIsNamed) {
+// An interval's ends are draws of the probability, so they hold its mean, and the wider level holds the narrower.
+TEST(Predict, ARiskHasAnIntervalThatWidensWithItsLevel) {
   const TestRun run;
-  const auto refusal = [&](const std::string& text) {
-    return message_of<InputError>(
-        [&] { predict_file(run.path(), run.write("bad.csv", text), "", 10); });
-  };
-  EXPECT_THAT(refusal("age,unit\n25,ICU\n"), HasSubstr("column sodium"));
-  EXPECT_THAT(refusal("age,sodium,unit\n25,140,ICU\nold,1,ICU\n"),
-              HasSubstr("bad.csv:3: column age must be a number, but is old"));
-  EXPECT_THAT(refusal("age,sodium,unit\n25,140,ICU\n1e300,1,ICU\n"),
-              HasSubstr("bad.csv:3: column age must be a number that can be scaled, but is 1e300"));
-  EXPECT_THAT(refusal(""), HasSubstr("the file is empty"));
-  EXPECT_THAT(refusal("age,sodium,unit\n"), HasSubstr("only a header"));
-  EXPECT_THAT(message_of<InputError>([&] { predict_file(run.path(), "/nowhere.csv", "", 10); }),
-              StrEq("predict: /nowhere.csv is missing"));
-  const PredictedRows odd =
-      predict_file(run.path(), run.write("odd.csv", "age,sodium,unit\n25,140,Ward 9\n"), "", 10);
-  EXPECT_THAT(odd.notes.at(0), HasSubstr("odd.csv:2: 1 of 1 rows have a category"));
-  run.folder().write("run/features.json", "{}");
-  EXPECT_THAT(refusal(kNew), HasSubstr("features.json"));
+  const auto file = run.write("new.csv", kNew);
+  const PredictedRows narrow = predict_file(run.path(), file, "", 800, {.level = 0.5});
+  const PredictedRows wide = predict_file(run.path(), file, "", 800, {.level = 0.95});
+  ASSERT_EQ(wide.low.size(), 4u);
+  EXPECT_EQ(narrow.values, wide.values);
+  for (std::size_t i = 0; i < 3; ++i) {  // at an age of 900 it is 1 in all but a few draws
+    const double risk = wide.values[2 * i + 1];
+    EXPECT_LT(wide.low[i], narrow.low[i]);
+    EXPECT_LT(narrow.low[i], risk);
+    EXPECT_LT(risk, narrow.high[i]);
+    EXPECT_LT(narrow.high[i], wide.high[i]);
+  }
+}
+
+// A linear model's logit is normal, and the logistic function keeps order.
+TEST(Predict, AnIntervalIsThatOfTheNormalLogit) {
+  const TestRun run;
+  const auto file = run.write("new.csv", "age,sodium,unit\nNA,,\n");  // the intercept alone
+  const PredictedRows rows = predict_file(run.path(), file, "", 20000);
+  const SavedPosterior saved = read_posterior(run.path());
+  const double mean_ = double(mean(saved.state.global)[3]);
+  const double sd = std::sqrt(double(variance(saved.state.global)[3]));
+  const auto logit = [](double p) { return std::log(p / (1 - p)); };
+  EXPECT_NEAR(logit(rows.low[0]), mean_ - 1.96 * sd, 0.08 * sd);
+  EXPECT_NEAR(logit(rows.high[0]), mean_ + 1.96 * sd, 0.08 * sd);
+}
+
+TEST(Predict, FewDrawsHaveACoarseIntervalOrNone) {
+  const TestRun run;
+  const auto file = run.write("new.csv", kNew);
+  const PredictedRows coarse = predict_file(run.path(), file, "", 100);
+  EXPECT_EQ(coarse.low.size(), 4u);
+  EXPECT_THAT(coarse.notes.at(0), HasSubstr("a number more than 5 deviations"));
+  EXPECT_THAT(coarse.notes.at(1), HasSubstr("intervals are coarse: 2.5 of 100 draws"));
+  const PredictedRows none = predict_file(run.path(), file, "", 39);
+  EXPECT_TRUE(none.low.empty());
+  EXPECT_THAT(none.notes.at(1), HasSubstr("39 draws cannot tell the ends of a 95 % interval"));
+  EXPECT_EQ(predict_file(run.path(), file, "", 40).low.size(), 4u);
+  EXPECT_EQ(predict_file(run.path(), file, "", 39, {.level = 0.8}).low.size(), 4u);
+}
+
+TEST(Predict, WithoutAPosteriorThereIsNoInterval) {
+  const TestRun run(kFedAvg);
+  const PredictedRows rows = predict_file(run.path(), run.write("new.csv", kNew), "", 500);
+  EXPECT_TRUE(rows.low.empty());
+  EXPECT_THAT(rows.no_interval, HasSubstr("has no posterior"));
+  EXPECT_THAT(predictions_csv(rows), HasSubstr(",,,no,"));
+  EXPECT_THAT(predictions_jsonl(rows), HasSubstr("\"low\":null,\"high\":null"));
+}
+
+// The interval of a number's mean is of what is not known; the outcome's has the noise too.
+TEST(Predict, ANumberHasAnIntervalOfItsMeanAndAWiderOneOfItself) {
+  const TemporaryFolder folder;
+  folder.write("wards.csv", ward_table());
+  Recipe recipe = sodium_by_age();
+  recipe.model.noise = 3;
+  recipe.client.optimizer.lr = 0.05;
+  run_recipe(recipe, {.out = folder.path() / "run", .data = folder.path()});
+  const auto file = folder.write("new.csv", "age\nNA\n90\n");
+  const PredictedRows rows = predict_file(folder.path() / "run", file, "", 4000);
+  ASSERT_EQ(rows.low.size(), 2u);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const double mean = rows.values[2 * i], deviation = rows.values[2 * i + 1];
+    const double spread = std::sqrt(deviation * deviation - 9);
+    EXPECT_NEAR(rows.low[i], mean - 1.96 * spread, 0.2 * spread);
+    EXPECT_NEAR(rows.high[i], mean + 1.96 * spread, 0.2 * spread);
+    EXPECT_NEAR(rows.outcome_low[i], mean - 1.959964 * deviation, 1e-4);
+    EXPECT_NEAR(rows.outcome_high[i], mean + 1.959964 * deviation, 1e-4);
+    EXPECT_LT(rows.outcome_low[i], rows.low[i]);
+  }
+}
+
+TEST(Predict, ACountsIntervalHasWholeEnds) {
+  const TemporaryFolder folder;
+  std::string text = "ward,falls,age\n";
+  for (int i = 0; i < 300; ++i) text += fmt::format("{},{},{}\n", "ABC"[i % 3], i % 7, 20 + i % 60);
+  folder.write("wards.csv", text);
+  Recipe recipe = parse_recipe(ward_recipe(kFullFedEp));
+  recipe.data.label = LabelKind::count;
+  recipe.data.label_column = "falls";
+  recipe.data.label_positive = {};
+  recipe.data.categories = {};
+  run_recipe(recipe, {.out = folder.path() / "run", .data = folder.path()});
+  const PredictedRows rows =
+      predict_file(folder.path() / "run", folder.write("new.csv", "age\n50\n"), "");
+  ASSERT_EQ(rows.outcome_low.size(), 1u);
+  EXPECT_NEAR(rows.values[0], 3, 0.3);
+  EXPECT_LT(rows.low[0], rows.values[0]);
+  EXPECT_GT(rows.high[0], rows.values[0]);
+  EXPECT_EQ(rows.outcome_low[0], 0);  // of a Poisson with mean 3
+  EXPECT_EQ(rows.outcome_high[0], 7);
 }
 
 }  // namespace

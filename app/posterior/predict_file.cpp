@@ -1,0 +1,236 @@
+#include "app/posterior/predict_file.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "app/posterior/saved_posterior.h"
+#include "fedep/data/table/table_features.h"
+#include "fedep/message/error.h"
+#include "fedep/message/nearest.h"
+#include "fedep/metric/counts.h"
+#include "fedep/metric/normal_interval.h"
+#include "fedep/sim/score/predictive.h"
+
+namespace fedep {
+namespace {
+
+namespace fs = std::filesystem;
+
+// −log Σ_c exp(logit_c) of each example.
+void append_energies(Model& model, const HostVector<float>& theta, const Batch& batch,
+                     std::vector<double>& out) {
+  std::vector<float> logits(batch.size * model.outputs());
+  model.logits(theta.span(), batch, {}, logits);
+  for (std::size_t i = 0; i < batch.size; ++i) {
+    const auto row = std::span(logits).subspan(i * model.outputs(), model.outputs());
+    const double top = double(*std::max_element(row.begin(), row.end()));
+    double sum = 0;
+    for (const float logit : row) sum += std::exp(double(logit) - top);
+    out.push_back(-top - std::log(sum));
+  }
+}
+
+double energy_threshold(Model& model, const HostVector<float>& theta, const Dataset& data) {
+  std::vector<double> energies;
+  Batch batch;
+  for (std::size_t begin = 0; begin < data.test_size(); begin += kPredictChunk) {
+    data.test_batch(begin, std::min(begin + kPredictChunk, data.test_size()), batch);
+    append_energies(model, theta, batch, energies);
+  }
+  return quantile(std::move(energies), 0.95);
+}
+
+void score_outliers(const PredictInputs& in, Model& model, const HostVector<float>& theta,
+                    PredictedRows& out) {
+  if (in.info.table) {
+    out.threshold = in.info.table->far;
+    const std::size_t width = in.info.feature_count();
+    for (const Batch& batch : in.batches) {
+      for (std::size_t i = 0; i < batch.size; ++i) {
+        out.outlier_score.push_back(distance(std::span(batch.dense).subspan(i * width, width)));
+      }
+    }
+    return;
+  }
+  out.threshold = energy_threshold(model, theta, *in.data);
+  for (const Batch& batch : in.batches) append_energies(model, theta, batch, out.outlier_score);
+}
+
+// A number's or a count's own interval: what is not known of its mean, and its noise.
+void append_outcome(double mean, double spread, double variance, PredictedRows& rows) {
+  const double part = (1 - rows.level) / 2;
+  if (rows.target == TargetKind::count) {
+    rows.outcome_low.push_back(count_quantile(part, mean, spread));
+    rows.outcome_high.push_back(count_quantile(1 - part, mean, spread));
+    return;
+  }
+  const double half = deviations_of(rows.level) * std::sqrt(variance);
+  rows.outcome_low.push_back(mean - half);
+  rows.outcome_high.push_back(mean + half);
+}
+
+// One batch's predictions at the end of the rows.
+void append(const Predictions& predictions, const Model& model, bool posterior,
+            PredictedRows& rows) {
+  const std::size_t outputs = model.outputs();
+  // A number's variance has a part that is not told, and the rest would be read as all of it.
+  const bool bare = !rows.withheld.empty() && rows.has_deviation();
+  rows.low.insert(rows.low.end(), predictions.low.begin(), predictions.low.end());
+  rows.high.insert(rows.high.end(), predictions.high.begin(), predictions.high.end());
+  for (std::size_t i = 0; i < predictions.entropy.size(); ++i) {
+    const auto mean = std::span(predictions.mean).subspan(i * outputs, outputs);
+    const double spread = predictions.spread.empty() ? 0.0 : predictions.spread[i];
+    const double variance = model.likelihood().variance_at(mean[0]) + spread;
+    const double entropy = bare ? NAN : predictive_entropy(rows.target, mean, variance);
+    rows.entropy.push_back(entropy);
+    if (posterior) {
+      // A temperature is of the mean alone: what draws disagree in is not.
+      const double of_mean =
+          predictions.entropy_before.empty() ? entropy : predictions.entropy_before[i];
+      const double information = of_mean - predictions.entropy[i];
+      rows.mutual_information.push_back(std::isnan(information) ? NAN : std::max(0.0, information));
+    }
+    if (rows.target == TargetKind::binary) rows.values.push_back(1 - mean[0]);
+    rows.values.insert(rows.values.end(), mean.begin(), mean.end());
+    if (!rows.has_deviation()) continue;
+    rows.values.push_back(bare ? NAN : std::sqrt(variance));
+    if (!predictions.low.empty()) append_outcome(mean[0], spread, variance, rows);
+  }
+}
+
+std::vector<std::string> names_of(const DatasetInfo& info) {
+  if (info.target == TargetKind::real || info.target == TargetKind::count)
+    return {"mean", "deviation"};
+  if (info.target == TargetKind::binary) return {"no", "yes"};
+  std::vector<std::string> names = info.output_names;
+  for (std::size_t c = names.size(); c < info.outputs; ++c) names.push_back(std::to_string(c));
+  return names;
+}
+
+// Which of the table's values p_yes is the probability of.
+std::string meaning_of_yes(const TableSpec& spec) {
+  std::vector<std::string> values;
+  for (const std::string& value : spec.positive) values.push_back(shown(value));
+  return fmt::format("yes means that {} is {}", shown(spec.label_column),
+                     fmt::join(values, " or "));
+}
+
+// Draws that are averaged where nobody asked for a number: enough for an interval, unless weights are many.
+int default_draws(const SavedPosterior& saved, double level) {
+  const std::size_t most_weights = saved.state.global.full() ? 300 : 100'000;
+  const int recipe = draws_to_average(saved, {});
+  if (saved.state.global.size() > most_weights) return recipe;
+  return std::max(recipe, draws_for_interval(level));
+}
+
+// Why draws, of which there are so many, make no interval of this level; empty: they do.
+std::string too_few_draws(int samples, double level) {
+  const double needed = 2 / (1 - level);  // one beyond each end
+  if (double(samples) >= needed - 1e-9) return {};
+  return fmt::format("{} draws cannot tell the ends of a {:.4g} % interval: --samples {} can",
+                     samples, 100 * level, draws_for_interval(level));
+}
+
+// Why there are no intervals, besides what is withheld.
+std::string why_no_interval(const SavedPosterior& saved, const PredictOptions& how, int samples) {
+  if (!saved.withheld.empty()) return saved.withheld;
+  if (how.average) return "an average's spread says how far rounds scattered, and is no posterior";
+  if (!saved.posterior) return fmt::format("{} has no posterior", saved.algorithm);
+  if (samples == 0) return "the mean alone (--samples 0) has none";
+  return too_few_draws(samples, how.level);
+}
+
+PredictedRows without_predictions(const SavedPosterior& saved, const PredictInputs& in) {
+  PredictedRows rows{.target = in.info.target, .outputs = names_of(in.info)};
+  rows.numbers = in.numbers;
+  rows.ids = in.ids;
+  rows.unlike = in.unlike;
+  rows.left_out = in.left_out;
+  rows.left_out_count = in.left_out_count;
+  rows.withheld = saved.withheld;
+  rows.verdict = saved.verdict;
+  rows.notes = in.notes;
+  for (const std::string& note : {unfinished(saved), curvature_note(saved), distrust(saved)}) {
+    if (!note.empty()) rows.notes.push_back(note);
+  }
+  return rows;
+}
+
+// What draws say, and what is to be said of them.
+void predict_by_draws(const SavedPosterior& saved, const PredictInputs& in, const Model& model,
+                      Predictive& predictive, const PredictOptions& how, PredictedRows& rows) {
+  if (saved.curvature && !how.average) {
+    rows.notes.emplace_back("draws are from the posterior of a last round of curvature");
+  }
+  predictive.marginal(
+      {.seed = saved.recipe.seed,
+       .round = saved.state.round,
+       .samples = rows.samples,
+       .entropy = true,
+       .level = rows.no_interval.empty() ? rows.level : 0.0},
+      in.batches.size(), [&](std::size_t i) -> const Batch& { return in.batches[i]; },
+      [&](std::size_t, const Predictions& p) { append(p, model, rows.samples > 1, rows); });
+  if (const std::string note = start_note(saved); !note.empty()) rows.notes.push_back(note);
+  if (rows.samples == 1) {
+    rows.notes.emplace_back("one draw has no spread: what is not known of the weights is not told");
+  } else if (!rows.no_interval.empty()) {
+    rows.notes.push_back("there are no intervals: " + rows.no_interval);
+  } else if (rows.samples < draws_for_interval(rows.level)) {
+    rows.notes.push_back(fmt::format(
+        "intervals are coarse: {:.2g} of {} draws lie beyond each end; --samples {} makes it 12",
+        (1 - rows.level) / 2 * rows.samples, rows.samples, draws_for_interval(rows.level)));
+  }
+}
+
+}  // namespace
+
+int draws_for_interval(double level) { return int(std::ceil(25 / (1 - level) - 1e-9)); }
+
+PredictedRows predict_file(const fs::path& run_or_checkpoint, const fs::path& file,
+                           const fs::path& data_folder, std::optional<int> asked,
+                           const PredictOptions& how) {
+  const SavedPosterior saved = read_posterior(run_or_checkpoint);
+  const PredictInputs in = read_inputs(saved, file, data_folder, how.id_column);
+  const auto model = model_of(saved, in.info);
+  PredictedRows rows = without_predictions(saved, in);
+  rows.level = how.level;
+  const int samples = asked.value_or(default_draws(saved, how.level));
+  rows.no_interval = why_no_interval(saved, how, samples);
+  Predictive predictive(*model, saved.state, {how.average, how.temperature});
+  // A deviation is read as an interval, and how far rounds scatter around their average is none.
+  const bool spread = how.average ? saved.state.average.rounds > 1 && !rows.has_deviation() &&
+                                        saved.withheld.empty()
+                                  : saved.posterior;
+  const bool posterior = spread && samples > 0;
+  if (const double temperature = predictive.temperature(posterior); temperature != 1) {
+    rows.notes.push_back(fmt::format(
+        "probabilities are those at temperature {:.4g}, which clients fitted after round {}; "
+        "--no-temperature: as the model has them",
+        temperature, saved.state.temperatures.round));
+  }
+  if (posterior) {
+    rows.samples = samples;
+    predict_by_draws(saved, in, *model, predictive, how, rows);
+  } else {
+    if (samples > 0 && how.average && rows.has_deviation() && saved.withheld.empty()) {
+      rows.notes.emplace_back(
+          "an average has no posterior: deviations are the outcome's noise alone");
+    } else if (samples > 0 || !saved.withheld.empty()) {
+      rows.notes.push_back(no_draws(saved, "predictions"));
+    }
+    for (const Batch& batch : in.batches) append(predictive.point(batch), *model, false, rows);
+  }
+  if (rows.target == TargetKind::binary && in.info.table) {
+    rows.notes.push_back(meaning_of_yes(in.info.table->spec));
+  }
+  score_outliers(in, *model, how.average ? saved.state.average.mean : point_estimate(saved.state),
+                 rows);
+  return rows;
+}
+
+}  // namespace fedep

@@ -1,0 +1,202 @@
+#include "app/posterior/predict_inputs.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "fedep/data/append_batch.h"
+#include "fedep/data/registry.h"
+#include "fedep/data/table/delimited.h"
+#include "fedep/data/table/table_features.h"
+#include "fedep/message/error.h"
+#include "fedep/message/nearest.h"
+
+namespace fedep {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kNamed = 10;  // bad rows that are said one by one
+
+// Rows of a dense batch, a few at a time.
+std::vector<Batch> in_chunks(const Batch& all, std::size_t width) {
+  std::vector<Batch> out;
+  for (std::size_t begin = 0; begin < all.size; begin += kPredictChunk) {
+    out.push_back(rows_of(all, begin, std::min(all.size, begin + kPredictChunk), width));
+  }
+  return out;
+}
+
+// Where the ids are; none: rows have none.
+std::optional<std::size_t> id_column_of(const DelimitedTable& table, const std::string& asked,
+                                        const std::string& in_recipe,
+                                        std::vector<std::string>& notes) {
+  if (!asked.empty()) return table.column(asked);
+  if (in_recipe.empty()) return std::nullopt;
+  if (table.has(in_recipe)) return table.column(in_recipe);
+  notes.push_back(fmt::format("{}: there is no column {} (data.id_column): rows have numbers alone",
+                              table.source, shown(in_recipe)));
+  return std::nullopt;
+}
+
+// Ids that are not there, or more than once, do not say which row is meant.
+void note_unclear_ids(const DelimitedTable& table, std::size_t column,
+                      std::vector<std::string>& notes) {
+  std::unordered_map<std::string_view, std::size_t> first;  // to the row
+  std::size_t without = 0, again = 0;
+  std::string first_without, first_again;
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    const std::string& id = table.rows[i][column];
+    if (id.empty()) {
+      if (without++ == 0) first_without = fmt::format("row {}", table.numbers[i]);
+      continue;
+    }
+    const auto [found, is_new] = first.emplace(id, i);
+    if (is_new || again++ > 0) continue;
+    first_again = fmt::format("{} in rows {} and {}", shown(id), table.numbers[found->second],
+                              table.numbers[i]);
+  }
+  if (again > 0) {
+    notes.push_back(
+        fmt::format("{}: {} of {} rows have an id that an earlier row has, first {}: row numbers "
+                    "tell them apart",
+                    table.source, again, table.rows.size(), first_again));
+  }
+  if (without > 0) {
+    notes.push_back(fmt::format("{}: {} of {} rows have no id, first {}", table.source, without,
+                                table.rows.size(), first_without));
+  }
+}
+
+std::vector<LeftOutRow> left_out_of(const DelimitedTable& table, const EncodedTable& rows,
+                                    std::optional<std::size_t> id_column) {
+  std::vector<LeftOutRow> out;
+  for (const RecordPlace& place : table.bad_places) {
+    out.push_back({.number = place.number,
+                   .line = place.line,
+                   .why = fmt::format("it has not the header's {} fields, or stray quotes",
+                                      table.columns.size())});
+  }
+  for (const EncodedTable::LeftOut& row : rows.left_out) {
+    out.push_back({.number = table.numbers[row.row],
+                   .line = table.lines[row.row],
+                   .id = id_column ? table.rows[row.row][*id_column] : "",
+                   .why = row.why});
+  }
+  std::ranges::sort(out, {}, &LeftOutRow::number);
+  return out;
+}
+
+void note_left_out(const DelimitedTable& table, PredictInputs& in) {
+  if (in.left_out_count == 0) return;
+  for (std::size_t i = 0; i < std::min(kNamed, in.left_out.size()); ++i) {
+    const LeftOutRow& row = in.left_out[i];
+    in.notes.push_back(fmt::format("{}:{}: row {}{} is left out: {}", table.source, row.line,
+                                   row.number, row.id.empty() ? "" : " (" + shown(row.id) + ")",
+                                   row.why));
+  }
+  const std::size_t all = in.numbers.size() + in.left_out_count;
+  in.notes.push_back(fmt::format("{} of {} rows are left out{}", in.left_out_count, all,
+                                 in.left_out_count > kNamed ? "; --left-out FILE names all" : ""));
+}
+
+// What is said of each kind of unlike column, after "3 of 20 rows have".
+struct UnlikeNote {
+  UnlikeKind kind;
+  std::string_view text;
+};
+constexpr std::array kUnlikeNotes{
+    UnlikeNote{UnlikeKind::far, "a number more than 5 deviations from its mean in training"},
+    UnlikeNote{UnlikeKind::category, "a category that training did not; it stands at the mean"},
+    UnlikeNote{UnlikeKind::constant,
+               "another value in a column that did not vary in training, and predictions do not "
+               "read it"},
+    UnlikeNote{UnlikeKind::limits,
+               "a number beyond what training took for possible; it is taken as missing"}};
+static_assert(kFarDeviations == 5);
+
+void note_unlike(const DelimitedTable& table, const EncodedTable& rows, PredictInputs& in) {
+  for (const UnlikeNote& note : kUnlikeNotes) {
+    std::size_t count = 0, first_line = 0;
+    std::string first_column;
+    for (std::size_t i = 0; i < in.unlike.size(); ++i) {
+      const auto found = std::ranges::find(in.unlike[i], note.kind, &Unlike::kind);
+      if (found == in.unlike[i].end()) continue;
+      if (count++ > 0) continue;
+      first_line = table.lines[rows.rows[i]];
+      first_column = found->column;
+    }
+    if (count == 0) continue;
+    in.notes.push_back(fmt::format("{}:{}: {} of {} rows have {} (here {})", table.source,
+                                   first_line, count, in.numbers.size(), note.text,
+                                   shown(first_column)));
+  }
+}
+
+[[noreturn]] void refuse_without_rows(const DelimitedTable& table, const PredictInputs& in) {
+  if (in.left_out.empty()) {
+    throw InputError(fmt::format("{}: expected rows, but there is only a header", table.source));
+  }
+  throw InputError(fmt::format("{}:{}: expected a good row, but all {} are bad: {}", table.source,
+                               in.left_out.front().line, in.left_out_count,
+                               in.left_out.front().why));
+}
+
+void read_table(const SavedPosterior& saved, const fs::path& file, const TableFeatures& features,
+                const std::string& id_column, PredictInputs& in) {
+  const DelimitedTable table = read_delimited(file, format_of(file));
+  const EncodedTable rows = encode_table(table, features);
+  const auto ids = id_column_of(table, id_column, saved.recipe.data.id_column, in.notes);
+  if (ids) note_unclear_ids(table, *ids, in.notes);
+  for (const std::size_t row : rows.rows) {
+    in.numbers.push_back(table.numbers[row]);
+    if (ids) in.ids.push_back(table.rows[row][*ids]);
+  }
+  in.left_out = left_out_of(table, rows, ids);
+  in.left_out_count = table.bad_records + rows.left_out.size();
+  if (in.numbers.empty()) refuse_without_rows(table, in);
+  note_left_out(table, in);
+  in.unlike = unlike_rows(table, rows, features);
+  note_unlike(table, rows, in);
+  in.batches = in_chunks(rows.batch, in.info.feature_count());
+}
+
+}  // namespace
+
+PredictInputs read_inputs(const SavedPosterior& saved, const fs::path& file,
+                          const fs::path& data_folder, const std::string& id_column) {
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) {
+    throw InputError(fmt::format("predict: {} is missing", file.string()));
+  }
+  PredictInputs in;
+  std::shared_ptr<const TableFeatures> table = kept_features(saved);
+  if (table != nullptr) {
+    in.info = info_of(*table);
+    in.info.table = table;
+  } else {
+    in.data = open_dataset(saved.recipe.data, saved.recipe.seed, data_folder);
+    in.info = in.data->info();
+    table = in.info.table;
+  }
+  if (table) {
+    read_table(saved, file, *table, id_column, in);
+    return in;
+  }
+  if (!id_column.empty()) {
+    throw InputError(
+        fmt::format("predict: --id must be a column of a table, but {} has images", file.string()));
+  }
+  const Batch all = read_images(file, in.info);
+  for (std::size_t i = 1; i <= all.size; ++i) in.numbers.push_back(i);
+  in.batches = in_chunks(all, in.info.feature_count());
+  return in;
+}
+
+}  // namespace fedep
