@@ -6,9 +6,11 @@ one of them is absent (exit code 77). Screenshots go to FOLDER, or nowhere.
 """
 
 import base64
+import csv
 import json
 import math
 import os
+import random
 import re
 import shutil
 import sys
@@ -33,11 +35,42 @@ except ImportError:
 from program import Program, scratch_folder, skip
 
 PROGRAM = RECIPES = SCREENSHOTS = None
+ROOT = Path(__file__).resolve().parent.parent
 NASTY = "<img src=x onerror=document.title='owned'>"
 ODD_NAMES = ("__proto__", "constructor", "toString", "hasOwnProperty", "valueOf")
 BROWSER = None
 FOLDER = None
 PAGE = None
+
+
+LONG = "systolic blood pressure at admission, mean of three measurements in mmHg (supine)"
+HOSPITAL = {
+    "data.name": "tabular", "data.path": "stays.csv", "data.client_column": "hospital", "data.label_column": "died", "data.label_positive": "yes",
+    "evaluate.samples": 50, "evaluate.marginal_every": 5, "server.clients_per_round": 12, "data.categories": "[]",
+}  # fmt: skip
+
+
+def make_hospitals(folder):
+    """Two runs on a table of twelve hospitals and 40 columns, some with names that no page likes."""
+    draw = random.Random(3)
+    names = [LONG, NASTY, "W" * 60, *(f"column {i}" for i in range(37))]
+    with open(folder / "stays.csv", "w", newline="") as file:
+        write = csv.writer(file)
+        write.writerow(["hospital", "died", *names])
+        for i in range(1200):
+            row = [draw.gauss(0, 1) for _ in names]
+            died = draw.random() < 1 / (1 + math.exp(-row[0] + 0.5 * row[1]))
+            write.writerow([f"hospital {i % 12} of the university of {'Llanfairpwllgwyngyll' * 2}", "yes" if died else "no", *row])
+    recipe = folder / "stays.toml"
+    recipe.write_text(re.search(r"```toml own_table.toml\n(.*?)```", (ROOT / "docs/hospitals.md").read_text(), re.S)[1])
+    for name, more in (("a run with quite a long name, of all hospitals together", {}), ("averaged", {"phase.0.algorithm": "fed_avg"})):
+        options = [option for key, value in {**HOSPITAL, **more}.items() for option in ("--set", f"{key}={value}")]
+        done = PROGRAM.run("run", recipe, "--data", folder, "--out", folder / "hospitals" / name, *options)
+        assert done.returncode in (0, 3), done.stderr
+        done = PROGRAM.run("evaluate", folder / "hospitals" / name, "--data", folder, "--per-client")
+        assert done.returncode in (0, 3), done.stderr
+    done = PROGRAM.run("report", *sorted((folder / "hospitals").iterdir()), "--out", folder / "hospitals.html")
+    assert done.returncode == 0, done.stderr
 
 
 def setUpModule():
@@ -98,6 +131,8 @@ def setUpModule():
     play("told", *laplace, "--set", "server.optimizer.lr=0.6")
     done = PROGRAM.run("report", runs[-1], "--out", folder / "told.html")
     assert done.returncode == 0, done.stderr
+
+    make_hospitals(folder)
 
     profile = tempfile.mkdtemp(prefix="fedep-chromium-")
     unittest.addModuleCleanup(shutil.rmtree, profile, ignore_errors=True)
@@ -390,9 +425,145 @@ class Names(BrowserTest):
         for name in (*ODD_NAMES, "close", "accuracy"):
             self.assertIn(name, drawn)
             self.assertEqual(len(self.all(f'#charts figure[data-metric="{name}"] path.mean')), 2 if name == "accuracy" else 1, name)
-        self.assertIn("constructor", self.one("#summary-table").text)
+        self.assertIn("constructor", self.js("document.getElementById('summary-table').textContent"))
         self.assertNotIn("[native code]", BROWSER.find_element(By.TAG_NAME, "body").text)
         self.assertTrue(self.one("#recipe-list details"))  # the last section is there
+
+
+# Elements that are wider than the screen, or must be scrolled sideways. Navigation and recipes may be.
+SIDEWAYS = """[...document.querySelectorAll("body *")].filter((node) => node.checkVisibility() && !node.closest("nav, pre, thead, .visually-hidden, .skip") &&
+    (node.getBoundingClientRect().width > innerWidth + 1 || (node.scrollWidth > node.clientWidth + 1 && /auto|scroll/.test(getComputedStyle(node).overflowX))))
+    .map((node) => `${node.tagName} ${node.className.baseVal ?? node.className} ${node.textContent.slice(0, 40)}`)"""
+# Texts that reach out of their card, unless something on the way cuts them off.
+OUTSIDE = """(() => {
+    const found = [];
+    for (const card of document.querySelectorAll(".card")) {
+        const frame = card.getBoundingClientRect();
+        const walk = document.createTreeWalker(card, NodeFilter.SHOW_TEXT);
+        while (walk.nextNode()) {
+            const node = walk.currentNode, parent = node.parentElement;
+            if (!node.data.trim() || !parent.checkVisibility() || parent.closest("title, thead, option")) continue;
+            let cut = false;
+            for (let up = parent; up !== card; up = up.parentElement) cut ||= !(up instanceof SVGElement) && getComputedStyle(up).overflowX !== "visible";
+            if (cut) continue;
+            const range = document.createRange();
+            range.selectNodeContents(node);
+            for (const box of range.getClientRects()) {
+                if (box.width > 0 && (box.left < frame.left - 1 || box.right > frame.right + 1 || box.top < frame.top - 1 || box.bottom > frame.bottom + 1)) {
+                    found.push(`${card.className}: ${node.data.slice(0, 60)}`);
+                    break;
+                }
+            }
+        }
+    }
+    return found;
+})()"""
+
+
+class Hospitals(BrowserTest):
+    def setUp(self):
+        super().setUp()
+        self.open("hospitals.html")
+
+    def open(self, name):
+        BROWSER.get((Path(FOLDER.name) / name).as_uri())
+
+    def test_have_their_columns_by_name(self):
+        names = [label.text for label in self.all("figure.forest:first-child li .label")]
+        self.assertEqual(len(names), 40)
+        for name in (LONG, NASTY, "W" * 60, "column 36"):
+            self.assertTrue(any(name in label for label in names), name)
+        self.assertEqual(self.all("img"), [])
+        self.assertEqual(len(self.all("figure.forest")), 2)
+
+    def test_have_intervals_where_they_are_told(self):
+        shown = self.js("[...document.querySelectorAll('figure.forest')].map((figure) => figure.querySelectorAll('.reach').length)")
+        told = self.js("data.groups.map((group) => data.runs[group.runs[0]].coefficients.rows.filter((row) => row.low !== null).length)")
+        self.assertEqual(shown, told)
+        self.assertEqual(sorted(told), [0, 40])  # an average has none
+        self.assertIn(" to ", self.one("figure.forest .value").text)
+
+    def test_have_an_estimate_inside_its_interval(self):
+        off = self.js("""[...document.querySelectorAll("figure.forest li.row")].filter((row) => row.querySelector(".reach") && row.querySelector(".dot")).filter((row) => {
+            const reach = row.querySelector(".reach").getBoundingClientRect(), dot = row.querySelector(".dot").getBoundingClientRect();
+            return !(reach.left <= dot.left + dot.width / 2 && dot.left + dot.width / 2 <= reach.right);
+        }).length""")
+        self.assertEqual(off, 0)
+
+    def test_keep_labels_inside_their_cards(self):
+        for page in ("hospitals.html", "report.html", "told.html"):
+            for width in (390, 820, 1280):
+                self.size(width, 900, mobile=width < 800)
+                self.open(page)
+                self.assertEqual(self.js(OUTSIDE), [], (page, width))
+
+    def test_need_no_sideways_scrolling_on_a_phone(self):
+        self.size(390, 844, mobile=True)
+        for page in ("hospitals.html", "report.html", "nasty.html"):
+            self.open(page)
+            self.assertLessEqual(self.js("document.scrollingElement.scrollWidth"), 390, page)
+            self.assertEqual(self.js(SIDEWAYS), [], page)
+            for score in self.all("#summary-table td.score"):
+                self.assertTrue(0 <= score.rect["x"] and score.rect["x"] + score.rect["width"] <= 390)
+                self.assertTrue(score.get_attribute("data-label"))
+        self.open("hospitals.html")
+        self.shoot("hospitals-phone", whole=True)
+
+    def test_are_drawn_anew_when_the_screen_turns(self):
+        self.size(390, 844, mobile=True)
+        self.open("hospitals.html")
+        narrow = self.js("document.querySelector('figure.per-client svg').getAttribute('viewBox')")
+        self.size(1280, 900)
+        deadline = time.monotonic() + 10
+        while self.js("document.querySelector('figure.per-client svg').getAttribute('viewBox')") == narrow and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.assertNotEqual(self.js("document.querySelector('figure.per-client svg').getAttribute('viewBox')"), narrow)
+
+
+class Judgement(BrowserTest):
+    def test_marks_the_best_score_of_both_kinds(self):
+        # Of every column the extreme one, at the mean and marginalised, computed here again.
+        marked = self.js("""[...document.querySelectorAll("#summary-table tbody tr")].map((row) => [...row.querySelectorAll("td.score")].map((cell) =>
+            [cell.querySelector(":scope > span:first-child").classList.contains("best"), cell.querySelector(".sub")?.classList.contains("best") ?? null]))""")
+        groups, runs = self.js("data.groups"), self.js("data.runs")
+        scores = [metric for metric in self.js("data.metrics") if metric["name"] != "train_loss"]
+        seen = {0: 0, 1: 0}
+        for column, metric in enumerate(scores):
+            for kind, suffix in enumerate(("", "_marginal")):
+                means = []
+                for group in groups:
+                    last = [[x for x in runs[run]["curves"].get(metric["name"] + suffix, []) if x is not None][-1:] for run in group["runs"]]
+                    values = [x[0] for x in last if x]
+                    means.append(sum(values) / len(values) if values else None)
+                there = [mean for mean in means if mean is not None]
+                if len(there) < 2 or min(there) == max(there):
+                    continue
+                best = max(there) if metric["larger_is_better"] else min(there)
+                for row, mean in enumerate(means):
+                    self.assertEqual(bool(marked[row][column][kind]), mean is not None and abs(mean - best) < 1e-12, (metric["name"], suffix, row))
+                seen[kind] += 1
+        self.assertGreater(seen[0], 3)
+        self.assertGreater(seen[1], 3)
+        weights = self.js("[...document.querySelectorAll('#summary-table .best')].map((node) => Number(getComputedStyle(node).fontWeight))")
+        self.assertTrue(all(weight > 600 for weight in weights))
+
+    def test_has_a_banner_for_an_improper_posterior(self):
+        self.assertEqual(self.all("#notices .improper"), [])
+        BROWSER.execute_script("data.runs[0].posterior = { round: 3, weights: 610, improper: 7, withheld: 'its posterior is improper' }; render();")
+        banner = self.one("#notices .improper")
+        self.assertIn("fed_avg: improper posterior: 7 of 610 weights have no standard deviation", banner.text)
+        self.assertIn("distrust", banner.get_attribute("class"))
+
+    def test_has_a_banner_for_a_posterior_that_still_moves(self):
+        self.assertIn("it has not converged", self.one("#notices .distrust").text)
+
+    def test_has_marginal_bars_beside_those_at_the_mean(self):
+        bars = self.js("""[...document.querySelectorAll("figure.reliability")].map((figure) =>
+            [figure.querySelectorAll("rect.bar:not(.marginal-bar)").length, figure.querySelectorAll("rect.marginal-bar").length])""")
+        bins = self.js("""data.groups.map((group) => { const pooled = (kind) => pooledBins(group.runs.map((run) => data.runs[run].reliability[kind] ?? [])).filter((bin) => bin.weight > 0).length;
+            return [pooled("point"), pooled("marginal")]; })""")
+        self.assertEqual(bars, bins)
+        self.assertEqual([marginal > 0 for _, marginal in bars], [False, False, True, True])
 
 
 class Live(BrowserTest):

@@ -14,6 +14,7 @@
 #include "app/output.h"
 #include "app/posterior/told_spread.h"
 #include "app/report/report_build.h"
+#include "app/report/told_coefficients.h"
 #include "app/reproduce/result_curve.h"
 #include "app/whole_number.h"
 #include "fedep/message/error.h"
@@ -47,6 +48,14 @@ void tell_only_inferred(const fs::path& path, RunRecord& run) {
   }
 }
 
+void tell_coefficients(const fs::path& path, RunRecord& run) {
+  try {
+    run.coefficients = told_coefficients(path, run.recipe);
+  } catch (const InputError& error) {
+    run.faults.push_back(error.what());
+  }
+}
+
 Shown read_runs(const ReportRequest& request) {
   const std::vector<fs::path>& paths = request.runs;
   Shown shown;
@@ -61,6 +70,7 @@ Shown read_runs(const ReportRequest& request) {
             fmt::format("{}: run must have played a round, but has not{}", paths[i].string(), why));
       }
       tell_only_inferred(paths[i], run);
+      tell_coefficients(paths[i], run);
       for (const std::string& fault : run.faults) {
         say("not shown of {}: {}\n", run.name, fault);
       }

@@ -142,4 +142,11 @@ PosteriorSpread posterior_spread(const SafetensorsFile& checkpoint) {
   return spread;
 }
 
+std::int64_t PosteriorSpread::improper() const {
+  if (isotropic) return std::isnan(deviation) ? weights : 0;
+  std::int64_t out = 0;
+  for (const LayerSpread& layer : layers) out += layer.improper;
+  return out;
+}
+
 }  // namespace fedep

@@ -36,6 +36,9 @@ struct PosteriorSpread {
   // For whoever knows them: why none of this is to be shown, and what else to say of it.
   std::string withheld = {};
   std::string note = {};
+
+  // Weights without a standard deviation.
+  std::int64_t improper() const;
 };
 
 // Throws InputError for a file that is no checkpoint.

@@ -67,6 +67,7 @@ TEST(PosteriorSpreads, CountPrecisionsThatAreNone) {
   EXPECT_EQ(sum(spread.layers[0].counts), 1);
   EXPECT_DOUBLE_EQ(spread.layers[0].median, 0.5);
   EXPECT_EQ(spread.layers[1].improper, 1);
+  EXPECT_EQ(spread.improper(), 5);
   EXPECT_TRUE(std::isnan(spread.layers[1].median));
   const PosteriorSpread none = posterior_spread(checkpoint({tensor("lambda.a", {-1})}));
   EXPECT_TRUE(none.edges.empty());
@@ -79,6 +80,7 @@ TEST(PosteriorSpreads, OfOnePrecisionAreOneNumber) {
   EXPECT_DOUBLE_EQ(spread.deviation, 0.25);
   EXPECT_EQ(spread.weights, 3);
   EXPECT_TRUE(spread.layers.empty());
+  EXPECT_EQ(spread.improper(), 0);
   EXPECT_TRUE(std::isnan(posterior_spread(checkpoint({one_precision(-16)})).deviation));
 }
 

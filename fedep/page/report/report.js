@@ -40,8 +40,11 @@ function renderHead() {
     if (run.status === "stopped") notices.push(`${run.name}: not finished, ${whole(run.played)} of ${whole(run.rounds)} rounds`);
   }
   const distrusted = runs.filter((run) => run.verdict?.trust === "no");
+  const improper = runs.filter((run) => run.posterior?.improper > 0);
   byId("notices").replaceChildren(
     ...distrusted.map((run) => html("p", { class: "notice distrust", role: "alert" }, html("strong", {}, `${run.name}: finished, not to be trusted: `), run.verdict.text)),
+    ...improper.map((run) => html("p", { class: "notice distrust improper", role: "alert" }, html("strong", {}, `${run.name}: improper posterior: `),
+      `${whole(run.posterior.improper)} of ${plural(run.posterior.weights, "weight")} have no standard deviation, so there are no intervals and no draws. More rounds, more rows or a prior give them one.`)),
     ...notices.map((text) => html("p", { class: "notice", role: "note" }, text)));
   byId("footer").replaceChildren(`Drawn by fedep ${data.version} from ${plural(runs.length, "run directory").replace("directorys", "directories")}. Accuracies and other scores are those of held-out examples after each round, as log.jsonl has them.`);
 }
@@ -79,17 +82,26 @@ const scoreText = (metric, values) => spreadText(values, (value) => shown(metric
 
 function renderSummary() {
   const metrics = data.metrics.filter((metric) => metric.name !== "train_loss");
+  // Of several groups that differ: at the mean and marginalised, each kind for itself. The only one of its kind must be better than the other kind.
   const best = metrics.map((metric) => {
-    const values = data.groups.map((group) => meanOf(runsOf(group).map((run) => lastValue(run, metric.name))).mean).filter(isNumber);
-    return values.length < 2 || Math.max(...values) === Math.min(...values) ? null : metric.larger_is_better ? Math.max(...values) : Math.min(...values);
+    const valuesOf = (name) => data.groups.map((group) => meanOf(runsOf(group).map((run) => lastValue(run, name))).mean).filter(isNumber);
+    const extreme = (values) => (metric.larger_is_better ? largestOf(values) : smallestOf(values));
+    const bestOf = (values, others) => {
+      if (data.groups.length < 2 || values.length === 0) return null;
+      const all = values.length === 1 ? [...values, ...others] : values;
+      return largestOf(all) === smallestOf(all) || extreme(all) !== extreme(values) ? null : extreme(values);
+    };
+    const point = valuesOf(metric.name), marginal = valuesOf(metric.name + "_marginal");
+    return { point: bestOf(point, marginal), marginal: bestOf(marginal, point) };
   });
+  const isBest = (values, value) => value !== null && meanOf(values).mean === value;
   const rows = data.groups.map((group, index) => {
     const runs = runsOf(group), first = runs[0];
     const cells = metrics.map((metric, m) => {
       const values = runs.map((run) => lastValue(run, metric.name));
       const marginal = runs.map((run) => lastValue(run, metric.name + "_marginal"));
-      return html("td", { class: best[m] !== null && meanOf(values).mean === best[m] ? "best" : null }, scoreText(metric, values),
-        marginal.some(isNumber) ? html("span", { class: "sub" }, `◇ ${scoreText(metric, marginal)}`) : null);
+      return html("td", { class: "score" }, html("span", { class: isBest(values, best[m].point) ? "best" : null }, scoreText(metric, values)),
+        marginal.some(isNumber) ? html("span", { class: isBest(marginal, best[m].marginal) ? "sub best" : "sub" }, `◇ ${scoreText(metric, marginal)}`) : null);
     });
     return html("tr", {}, groupCell(group, index, "mean ± deviation"),
       html("td", { class: "text" }, titleOf(data, first.algorithm), first.inference ? html("span", { class: "sub" }, titleOf(data, first.inference)) : null),
@@ -101,7 +113,7 @@ function renderSummary() {
     html("thead", {}, html("tr", {}, heads.map((head, i) => html("th", { scope: "col", class: i === 0 ? "text first" : i < 3 ? "text" : null }, head)))),
     html("tbody", {}, rows)));
   byId("summary").querySelector(".hint")?.remove();
-  if (hasMarginal()) byId("summary").append(html("p", { class: "hint", style: "margin:0.6rem 0 0" }, "Scores after the last evaluated round at the posterior’s mean; ◇ marginalised over draws from the posterior. The best of a column is bold."));
+  if (hasMarginal()) byId("summary").append(html("p", { class: "hint", style: "margin:0.6rem 0 0" }, "Scores after the last evaluated round at the posterior’s mean; ◇ marginalised over draws from the posterior. The best of a column is bold, at the mean and marginalised."));
 }
 
 // ---- curves ----
@@ -289,7 +301,7 @@ function renderRecipes() {
 
 // ---- all of it ----
 
-const SECTIONS = [["summary", "Summary"], ["curves", "Curves"], ["tables", "Tables"], ["calibration", "Calibration"], ["posterior", "Posterior"], ["clients", "Clients"], ["recipes", "Recipes"]];
+const SECTIONS = [["summary", "Summary"], ["coefficients", "Coefficients"], ["curves", "Curves"], ["tables", "Tables"], ["calibration", "Calibration"], ["posterior", "Posterior"], ["clients", "Clients"], ["recipes", "Recipes"]];
 
 function render() {
   const focused = document.activeElement?.id;
@@ -299,6 +311,7 @@ function render() {
   renderLegend();
   renderControls();
   renderThreshold();
+  byId("forest").replaceChildren(...renderForest(data, visible));
   byId("table-list").replaceChildren(...data.tables.map(tableBlock));
   byId("reliability").replaceChildren(...renderReliability(data, visible));
   byId("risk").replaceChildren(...renderRisk(data, visible));
@@ -309,11 +322,12 @@ function render() {
   renderRecipes();
   const runs = data.runs.length > 0;
   const filled = {
-    summary: runs, curves: data.metrics.length > 0, tables: data.tables.length > 0 || (data.metrics.length > 0 && !isThinned()), clients: runs, recipes: runs,
+    summary: runs, coefficients: data.runs.some((run) => run.coefficients), curves: data.metrics.length > 0, tables: data.tables.length > 0 || (data.metrics.length > 0 && !isThinned()), clients: runs, recipes: runs,
     calibration: data.runs.some((run) => run.reliability?.point?.length > 0), posterior: data.runs.some((run) => run.posterior),
   };
   for (const [id] of SECTIONS) byId(id).hidden = !filled[id];
   byId("nav").replaceChildren(...SECTIONS.filter(([id]) => filled[id]).map(([id, title]) => html("a", { href: `#${id}` }, title)));
+  fitTables();
   renderCharts();  // last: its section must be there to be measured
   if (focused && byId(focused) && document.activeElement !== byId(focused)) {
     byId(focused).focus({ preventScroll: true });
@@ -368,6 +382,12 @@ async function poll() {
 
 startTheme();
 render();
-let measured = innerWidth;
-new ResizeObserver(() => { if (innerWidth !== measured) { measured = innerWidth; renderCharts(); } }).observe(document.body);
+let measured = innerWidth, wasNarrow = isNarrow();
+new ResizeObserver(() => {
+  if (innerWidth === measured) return;
+  measured = innerWidth;
+  if (isNarrow() === wasNarrow) return void (fitTables(), renderCharts());
+  wasNarrow = isNarrow();
+  render();
+}).observe(document.body);
 if (data.live) poll();

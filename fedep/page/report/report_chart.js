@@ -81,8 +81,9 @@ class LineChart {
       range.high = Math.min(range.high, largestOf(all.map((p) => p.y), 1));
     }
     const names = width > 620 && drawn.length <= 10;
-    const longest = Math.max(...drawn.map((line) => line.name.length));
-    const box = { left: 52, top: 16, right: width - (names ? Math.min(150, 16 + 7 * Math.min(longest, 19)) : 12), bottom: height - 34 };
+    const longest = largestOf(drawn.map((line) => textWidth(line.name, 560)));
+    const marks = this.marksOf(range);
+    const box = { left: Math.max(44, 12 + largestOf(marks.map((mark) => textWidth(mark.text)))), top: 16, right: width - (names ? Math.min(150, 18 + longest) : 12), bottom: height - 34 };
     const farthest = largestOf(all.map((p) => p.x));
     const scale = {
       x: (value) => box.left + (value / farthest) * (box.right - box.left),
@@ -95,13 +96,13 @@ class LineChart {
     const ends = [];
     const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": this.summary(drawn) },
       svg("clipPath", { id: clip }, svg("rect", { x: box.left, y: box.top - 4, width: box.right - box.left + 7, height: box.bottom - box.top + 8 })),
-      this.axes(range), this.changes(),
+      this.axes(marks), this.changes(),
       svg("g", { "clip-path": `url(#${clip})` }, drawn.map((line) => this.line(line, ends))));
     if (names) {
       picture.append(...placeLabels(ends, box.top, box.bottom).map((label) =>
         svg("g", { class: "series", "data-group": label.index },
           svg("text", { class: "end", x: box.right + 11, y: label.y + 4, style: `fill:${colorOf(label.index)}` },
-            label.name.length > 19 ? label.name.slice(0, 18) + "…" : label.name))));
+            fitted(label.name, width - box.right - 13, 560), svg("title", {}, label.name)))));
     }
     this.marks = svg("g", {});
     picture.append(this.marks);
@@ -109,21 +110,27 @@ class LineChart {
     if (range.cut) this.note.textContent = "far values are cut off";
   }
 
-  axes(range) {
-    const { box, x, y, farthest, height } = this.scale;
-    const axis = AXES[this.axis];
-    const metric = this.metric;
+  // Values on the vertical axis, and how they are written.
+  marksOf(range) {
     const values = ticksBetween(range.low, range.high, 5);
     const step = values.length > 1 ? 100 * (values[1] - values[0]) : 1;
     const digits = Math.max(0, Math.ceil(-Math.log10(step) - 1e-9));  // of percents
+    return values.map((value) => ({ value, text: this.metric.percent ? percent(value, digits) : String(Number(value.toPrecision(6))).replace("-", "−") }));
+  }
+
+  axes(marks) {
+    const { box, x, y, farthest, width, height } = this.scale;
+    const axis = AXES[this.axis];
     const group = svg("g", { class: "grid" });
-    for (const value of values) {
+    for (const { value, text } of marks) {
       group.append(svg("line", { x1: box.left, x2: box.right, y1: y(value), y2: y(value) }),
-        svg("text", { x: box.left - 8, y: y(value) + 4, "text-anchor": "end" }, metric.percent ? percent(value, digits) : String(Number(value.toPrecision(6))).replace("-", "−")));
+        svg("text", { x: box.left - 8, y: y(value) + 4, "text-anchor": "end" }, text));
     }
     const many = Math.max(3, Math.min(8, Math.floor((box.right - box.left) / 90)));
     for (const value of ticksBetween(0, farthest, many)) {
-      group.append(svg("text", { x: x(value), y: box.bottom + 17, "text-anchor": "middle" }, value === 0 ? "0" : axis.show(value)));
+      const text = value === 0 ? "0" : axis.show(value);
+      const beyond = x(value) + textWidth(text) / 2 > width;
+      group.append(svg("text", { x: beyond ? width : x(value), y: box.bottom + 17, "text-anchor": beyond ? "end" : "middle" }, text));
     }
     group.append(svg("line", { class: "axis", style: "stroke:var(--faint)", x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom }),
       svg("text", { x: (box.left + box.right) / 2, y: height - 2, "text-anchor": "middle", style: "fill:var(--faint)" }, axis.label));
@@ -138,10 +145,12 @@ class LineChart {
       if (change.x >= farthest) continue;
       const at = x(change.x);
       group.append(svg("line", { x1: at, x2: at, y1: box.top - 6, y2: box.bottom }));
-      if (at > lastEnd) {
-        group.append(svg("text", { x: at + 5, y: box.top + 3 }, change.text));
-        lastEnd = at + 6 * change.text.length;
-      }
+      if (at <= lastEnd) continue;
+      // At its right, unless there is more room at its left.
+      const room = Math.max(box.right - at - 5, at - 5 - Math.max(box.left, lastEnd)), isRight = room === box.right - at - 5 || at + 5 + textWidth(change.text) <= box.right;
+      const text = fitted(change.text, isRight ? box.right - at - 5 : room);
+      group.append(svg("text", { x: isRight ? at + 5 : at - 5, y: box.top + 3, "text-anchor": isRight ? null : "end" }, text, svg("title", {}, change.text)));
+      lastEnd = isRight ? at + 5 + textWidth(text) : at;
     }
     return group;
   }

@@ -8,6 +8,7 @@
 #include "fedep/algorithm/algorithm.h"
 #include "fedep/config/write_recipe.h"
 #include "fedep/page/report/factor_gap_text.h"
+#include "fedep/page/report/forest_json.h"
 #include "fedep/page/report/recipe_diff.h"
 #include "fedep/page/report/run_curves.h"
 
@@ -130,10 +131,14 @@ Json participation_json(const std::optional<Participation>& asked) {
 Json posterior_json(const std::optional<PosteriorSpread>& spread) {
   if (!spread) return nullptr;
   if (!spread->withheld.empty()) {
-    return {{"round", spread->round}, {"weights", spread->weights}, {"withheld", spread->withheld}};
+    return {{"round", spread->round},
+            {"weights", spread->weights},
+            {"improper", spread->improper()},
+            {"withheld", spread->withheld}};
   }
   Json out{{"round", spread->round},
            {"weights", spread->weights},
+           {"improper", spread->improper()},
            {"isotropic", spread->isotropic},
            {"deviation", spread->isotropic ? rounded(spread->deviation) : Json(nullptr)},
            {"edges", rounded(spread->edges)},
@@ -292,6 +297,7 @@ Json run_json(const RunRecord& run) {
           {"reliability", reliability_json(run.evaluation)},
           {"risk", risk_json(run.evaluation)},
           {"per_client", per_client_json(run.evaluation)},
+          {"coefficients", forest_json(run.coefficients)},
           {"posterior", posterior_json(run.posterior)}};
 }
 

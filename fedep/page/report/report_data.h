@@ -21,7 +21,8 @@
 //            "reliability": {"point": […], "marginal": […]}, "per_client": …,
 //            "risk": {"point": {"events", "auc", "auc_se", "slope", …, "bins": […], "missing": [text…]},
 //                     "marginal": …, "clients": [{"client", "point", "marginal"}…]},
-//            "posterior": {…} or {"round", "weights", "withheld": why}}…]}
+//            "coefficients": null or what forest_json.h says,
+//            "posterior": {…} or {"round", "weights", "improper", "withheld": why}}…]}
 #pragma once
 
 #include <map>

@@ -129,8 +129,28 @@ TEST(ReportData, HasNothingOfASpreadThatIsWithheldButWhy) {
   run.posterior->note = "half of it is alpha";
   EXPECT_EQ(data_of(run)["posterior"]["note"], "half of it is alpha");
   run.posterior->withheld = "precisions are set";
-  EXPECT_EQ(data_of(run)["posterior"],
-            Json({{"round", 6}, {"weights", 2}, {"withheld", "precisions are set"}}));
+  EXPECT_EQ(
+      data_of(run)["posterior"],
+      Json({{"round", 6}, {"weights", 2}, {"improper", 0}, {"withheld", "precisions are set"}}));
+}
+
+// Withheld or not: the page has a banner for it.
+TEST(ReportData, SaysThatAPosteriorIsImproper) {
+  RunRecord run = test_run("a", 1, half);
+  run.posterior = PosteriorSpread{
+      .round = 6, .weights = 2, .isotropic = true, .deviation = NAN, .edges = {}, .layers = {}};
+  EXPECT_EQ(data_of(run)["posterior"]["improper"], 2);
+  run.posterior->withheld = "its posterior is improper";
+  EXPECT_EQ(data_of(run)["posterior"]["improper"], 2);
+}
+
+TEST(ReportData, HasCoefficientsWhereSomebodyKnowsThem) {
+  RunRecord run = test_run("a", 1, half);
+  EXPECT_TRUE(data_of(run)["coefficients"].is_null());
+  run.coefficients = ForestFigure{
+      .title = "Odds ratios", .rows = {{.name = "age", .estimate = 0, .interval = Bounds{-1, 1}}}};
+  EXPECT_EQ(data_of(run)["coefficients"]["rows"][0]["name"], "age");
+  EXPECT_EQ(data_of(run)["coefficients"]["rows"][0]["low"], -1);
 }
 
 TEST(ReportData, HandsOnRisksAndOfThemOnlyWhatThePageExpects) {

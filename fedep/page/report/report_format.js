@@ -71,6 +71,36 @@ function ticksBetween(low, high, count) {
   return out;
 }
 
+// How wide a text is in a picture, in pixels at 12, and as much of it as fits; the rest is an ellipsis.
+const pen = document.createElement("canvas").getContext("2d");
+function textWidth(text, weight = 400) {
+  pen.font = `${weight} 12px ${getComputedStyle(document.documentElement).getPropertyValue("--sans")}`;
+  return pen.measureText(text).width;
+}
+function fitted(text, width, weight = 400) {
+  if (textWidth(text, weight) <= width) return text;
+  const letters = [...text];
+  let fits = 0;
+  for (let beyond = letters.length; beyond - fits > 1;) {
+    const middle = Math.floor((fits + beyond) / 2);
+    if (textWidth(letters.slice(0, middle).join("") + "…", weight) <= width) fits = middle; else beyond = middle;
+  }
+  return letters.slice(0, fits).join("") + "…";
+}
+
+// A phone: pictures are drawn for its width.
+const isNarrow = () => innerWidth < 640;
+
+// A table that does not fit its card stands on end: its rows become blocks, and every cell has its column's name.
+function fitTable(table) {
+  const heads = [...table.querySelectorAll("thead th")].map((head) => head.textContent);
+  for (const row of table.querySelectorAll("tbody tr")) [...row.cells].forEach((cell, i) => { if (cell.colSpan === 1 && i > 0 && heads[i]) cell.dataset.label = heads[i]; });
+  table.classList.remove("stacked");
+  const room = table.parentElement.clientWidth;
+  table.classList.toggle("stacked", isNarrow() || (room > 0 && table.scrollWidth > room + 1));
+}
+const fitTables = () => document.querySelectorAll("table").forEach(fitTable);
+
 // Of an algorithm or an inference method.
 const titleOf = (data, name) => entry(data.titles, name) ?? name;
 const plural = (count, noun) => `${whole(count)} ${noun}${count === 1 ? "" : "s"}`;

@@ -68,7 +68,7 @@ TEST(ReportPage, LeavesNoMarkUnfilled) {
 TEST(PageFiles, DoNotEndTheElementTheyStandIn) {
   EXPECT_EQ(count(report_css(), "</"), 0u);
   for (const std::string_view part : {report_format_js(), report_curves_js(), report_chart_js(),
-                                      report_tiles_js(), report_js()}) {
+                                      report_tiles_js(), report_forest_js(), report_js()}) {
     EXPECT_EQ(count(part, "</script"), 0u);
     EXPECT_EQ(count(part, "<!--"), 0u);
     EXPECT_EQ(count(part, "innerHTML"), 0u);  // names of runs are text, never markup

@@ -73,17 +73,23 @@ function reliabilityTile(index, name, point, marginal, told = TOP_CLASS) {
   if (marginal) draw(marginal, true);
   draw(point, false);
   if (told.equalBins) {
-    const most = Math.max(...point.map((bin) => bin.weight), 1e-9);
+    const most = Math.max(...[...point, ...(marginal ?? [])].map((bin) => bin.weight), 1e-9);
     const foot = bottom + 22 + box.foot;
-    point.forEach((bin, i) => {
+    const each = box.side / point.length;
+    // At the mean full, marginalised hollow beside it.
+    const bars = (bins, isMarginal) => bins.forEach((bin, i) => {
       const tall = (bin.weight / most) * box.foot;
-      if (tall > 0) picture.append(titled("rect", { class: "bar", x: x(i / point.length) + 1, y: foot - tall, width: box.side / point.length - 2, height: tall, rx: 1, style: `fill:${color};opacity:0.55` },
-        `${percent(bin.weight)} of forecasts have a confidence of ${percent(i / point.length, 0)} to ${percent((i + 1) / point.length, 0)}`));
+      const wide = marginal ? each / 2 - 1 : each - 2;
+      if (tall > 0) picture.append(titled("rect", { class: isMarginal ? "bar marginal-bar" : "bar", x: round2(x(i / bins.length) + (isMarginal ? each / 2 + 0.5 : 1)), y: round2(foot - tall), width: round2(wide), height: round2(tall), rx: 1,
+        style: isMarginal ? "fill:none;stroke:var(--soft);stroke-width:1;opacity:1" : `fill:${color};opacity:0.55` },
+        `${isMarginal ? "marginalised" : "at the mean"}: ${percent(bin.weight)} of forecasts have a confidence of ${percent(i / bins.length, 0)} to ${percent((i + 1) / bins.length, 0)}`));
     });
+    bars(point, false);
+    if (marginal) bars(marginal, true);
     picture.append(svg("line", { class: "axis", x1: x(0), x2: x(1), y1: foot, y2: foot }));
   }
   return html("figure", { class: `card ${told.kind}` }, tileHead(index, name, told.note(point, marginal)), picture,
-    html("div", { class: "key" }, html("span", {}, "● at the mean"), marginal ? html("span", {}, "◇ marginalised") : null));
+    html("div", { class: "key" }, html("span", {}, `● ${told.equalBins ? "and full bars " : ""}at the mean`), marginal ? html("span", {}, `◇ ${told.equalBins ? "and hollow bars " : ""}marginalised`) : null));
 }
 
 function renderReliability(data, visible) {
@@ -111,7 +117,7 @@ function riskTile(index, name, risk, clients) {
   });
   if (clients.length === 0) return tile;
   const cell = (text) => html("td", {}, text);
-  tile.append(html("details", { class: "clients" }, html("summary", {}, `Each of ${plural(clients.length, "client")}`), html("table", {},
+  tile.append(html("details", { class: "clients", ontoggle: fitTables }, html("summary", {}, `Each of ${plural(clients.length, "client")}`), html("table", {},
     html("thead", {}, html("tr", {}, ["Client", "Events", "AUC", "Intercept", "Slope"].map((head, i) => html("th", { scope: "col", class: i === 0 ? "text first" : null }, head)))),
     html("tbody", {}, clients.flatMap((row) => {
       const of = best(row);
@@ -138,7 +144,7 @@ function spreadTile(index, name, spread, range) {
     return html("figure", { class: "card spread" }, tileHead(index, name, `${whole(spread.weights)} weights, after round ${whole(spread.round)}`),
       html("p", { class: "hint" }, `No deviations are shown: ${spread.withheld}.`));
   }
-  const width = 470, left = 128, right = width - 14;
+  const width = isNarrow() ? 340 : 470, left = isNarrow() ? 92 : 128, right = width - 14;
   const rowHeight = spread.isotropic ? 44 : 34;
   const layers = spread.isotropic ? [null] : spread.layers;
   const top = 6, bottom = top + layers.length * rowHeight + 4;
@@ -166,7 +172,7 @@ function spreadTile(index, name, spread, range) {
       }
       return;
     }
-    picture.append(svg("text", { x: left - 10, y: base - 8, "text-anchor": "end" }, layer.name.length > 17 ? layer.name.slice(0, 16) + "…" : layer.name, svg("title", {}, layer.name)));
+    picture.append(svg("text", { x: left - 10, y: base - 8, "text-anchor": "end" }, fitted(layer.name, left - 12), svg("title", {}, layer.name)));
     const most = Math.max(...layer.counts, 1);
     let d = `M${round2(x(spread.edges[0] ?? 1))} ${base}`;
     layer.counts.forEach((count, i) => {
@@ -202,8 +208,8 @@ function renderSpread(data, visible) {
 // ---- clients ----
 
 function barPicture(label, bars, xText, expected) {
-  const width = 470, height = 150, box = { left: 34, top: 10, right: width - 8, bottom: height - 30 };
-  const most = Math.max(...bars.map((bar) => bar.value), expected ?? 0, 1);
+  const width = isNarrow() ? 340 : 470, height = 150, most = Math.max(...bars.map((bar) => bar.value), expected ?? 0, 1);
+  const box = { left: 12 + textWidth(whole(most)), top: 10, right: width - 8, bottom: height - 30 };
   const y = (value) => box.bottom - (value / most) * (box.bottom - box.top);
   const each = (box.right - box.left) / bars.length;
   const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
@@ -256,21 +262,22 @@ function renderPerClient(data, visible) {
     return { index, name: group.name, dots: dots.map((row) => ({ client: row.client, examples: row.examples, value: entry(row.metrics, metric.name) })).sort((a, b) => a.value - b.value) };
   }).filter((row) => row.dots.length > 0);
   if (rows.length === 0) return [];
-  const width = 960, left = 150, right = width - 20, rowHeight = 34, bottom = 8 + rows.length * rowHeight;
+  // On a phone names stand above their dots.
+  const above = isNarrow(), width = above ? 340 : 960, left = above ? 4 : 150, right = width - (above ? 4 : 20), rowHeight = above ? 54 : 34, bottom = 8 + rows.length * rowHeight;
   const values = rows.flatMap((row) => row.dots.map((dot) => dot.value));
   const low = smallestOf(values), high = largestOf(values), pad = 0.04 * (high - low || Math.abs(high) || 1);
   const x = (value) => left + ((value - low + pad) / (high - low + 2 * pad)) * (right - left);
   const most = largestOf(rows.flatMap((row) => row.dots.map((dot) => dot.examples ?? 1)), 1);
   const picture = svg("svg", { viewBox: `0 0 ${width} ${bottom + 22}`, role: "img", "aria-label": `${metric.title}, client by client` });
   const grid = svg("g", { class: "grid" });
-  for (const value of ticksBetween(low - pad, high + pad, 8)) {
+  for (const value of ticksBetween(low - pad, high + pad, above ? 4 : 8)) {
     grid.append(svg("line", { x1: x(value), x2: x(value), y1: 4, y2: bottom }),
       svg("text", { x: x(value), y: bottom + 16, "text-anchor": "middle" }, metric.percent ? percent(value, 0) : String(Number(value.toPrecision(4)))));
   }
   picture.append(grid);
   rows.forEach(({ index, name, dots }, i) => {
-    const y = 8 + (i + 0.5) * rowHeight;
-    picture.append(svg("text", { x: left - 12, y: y + 4, "text-anchor": "end" }, name.length > 20 ? name.slice(0, 19) + "…" : name));
+    const y = 8 + (i + (above ? 0.68 : 0.5)) * rowHeight;
+    picture.append(svg("text", above ? { x: left, y: y - 19 } : { x: left - 12, y: y + 4, "text-anchor": "end" }, fitted(name, above ? width - 8 : left - 14), svg("title", {}, name)));
     for (const dot of dots) {
       picture.append(titled("circle", { class: "client", cx: round2(x(dot.value)), cy: y, r: round2(3 + 5 * Math.sqrt((dot.examples ?? 1) / most)), style: `fill:${colorOf(index)};fill-opacity:0.35;stroke:${colorOf(index)}` },
         `${dot.client}: ${shown(metric, dot.value)}${isNumber(dot.examples) ? `, ${plural(dot.examples, "example")}` : ""}`));

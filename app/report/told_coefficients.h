@@ -1,0 +1,17 @@
+// What the page may show of a linear model's coefficients: the same that `fedep coefficients` tells.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "fedep/config/recipe.h"
+#include "fedep/page/figure/forest_figure.h"
+
+namespace fedep {
+
+// Of a run's latest checkpoint, by the names that the run wrote down beside it. Nothing where the model is not linear,
+// its data are no table, or no checkpoint is there yet. Throws InputError for files that cannot be read.
+std::optional<ForestFigure> told_coefficients(const std::filesystem::path& run,
+                                              const Recipe& recipe);
+
+}  // namespace fedep
