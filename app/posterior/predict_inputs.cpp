@@ -150,6 +150,11 @@ void note_unlike(const DelimitedTable& table, const EncodedTable& rows, PredictI
 
 void read_table(const SavedPosterior& saved, const fs::path& file, const TableFeatures& features,
                 const std::string& id_column, PredictInputs& in) {
+  // A spell's pieces would be predicted together, draw by draw: 1 - exp(-Σ rate · time).
+  if (features.spec.is_time_to_event()) {
+    throw InputError(
+        "predict: the outcome must not be a time to event, whose risks are not told yet");
+  }
   const DelimitedTable table = read_delimited(file, format_of(file));
   const EncodedTable rows = encode_table(table, features);
   const auto ids = id_column_of(table, id_column, saved.recipe.data.id_column, in.notes);

@@ -113,7 +113,8 @@ function renderSummary() {
     html("thead", {}, html("tr", {}, heads.map((head, i) => html("th", { scope: "col", class: i === 0 ? "text first" : i < 3 ? "text" : null }, head)))),
     html("tbody", {}, rows)));
   byId("summary").querySelector(".hint")?.remove();
-  if (hasMarginal()) byId("summary").append(html("p", { class: "hint", style: "margin:0.6rem 0 0" }, "Scores after the last evaluated round at the posterior’s mean; ◇ marginalised over draws from the posterior. The best of a column is bold, at the mean and marginalised."));
+  if (hasMarginal()) byId("summary").append(html("p", { class: "hint", style: "margin:0.6rem 0 0" }, "Scores after the last evaluated round at the posterior’s mean; ◇ marginalised over draws from the posterior." +
+    (data.groups.length > 1 ? " The best of a column is bold, at the mean and marginalised." : "")));
 }
 
 // ---- curves ----
