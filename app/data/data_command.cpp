@@ -27,6 +27,7 @@ struct DescribeOptions {
   std::string data;
   std::vector<std::string> overrides;
   bool json = false;
+  AuditChoice audit;
 };
 
 std::string_view target_text(TargetKind target) {
@@ -62,17 +63,29 @@ std::string per_client(const CountSpread& spread) {
   return fmt::format("{:.4g} ± {:.4g}", spread.mean, spread.std);
 }
 
+// What is known of a table that is refused, so that it can be mended.
+void print_refused(const TableAudit& audit, const DescribeOptions& options) {
+  print_text("{}", options.json ? audit_json(audit, options.audit).dump() + "\n"
+                                : audit_text(audit, options.audit));
+}
+
 int describe_command(const DescribeOptions& options) {
   const bool with_model = is_recipe(options.what);
   const Recipe recipe =
       with_model ? read_recipe(options.what, options.overrides) : recipe_around(options);
-  const std::unique_ptr<Dataset> data =
-      open_dataset(recipe.data, recipe.seed, data_folder(options.data));
+  std::unique_ptr<Dataset> data;
+  try {
+    data = open_dataset(recipe.data, recipe.seed, data_folder(options.data));
+  } catch (const AuditError& error) {
+    print_refused(error.audit(), options);
+    throw;
+  }
   DatasetDescription description = describe(*data);
   if (with_model) {
     description.model = recipe.model.name;
     description.model_size = make_model(recipe.model, data->info())->size();
   }
+  description.audit = options.audit;
   print_text("{}", options.json ? description_json(description) : description_text(description));
   return 0;
 }
@@ -122,6 +135,7 @@ std::string description_text(const DatasetDescription& d) {
        fmt::format("{} / {}", per_client(d.train), per_client(d.test)));
   if (d.info.skipped_records > 0)
     line("bad records left out", fmt::to_string(d.info.skipped_records));
+  if (d.info.audit) text += audit_text(*d.info.audit, d.audit);
   return text;
 }
 
@@ -132,15 +146,16 @@ std::string description_json(const DatasetDescription& d) {
                 {"examples_per_client_mean", s.mean},
                 {"examples_per_client_std", s.std}};
   };
-  const Json json{{"data", d.info.name},
-                  {"features", d.info.features},
-                  {"sparse", d.info.sparse},
-                  {"outputs", d.info.outputs},
-                  {"model", d.model_size ? Json(d.model) : Json(nullptr)},
-                  {"model_size", d.model_size ? Json(*d.model_size) : Json(nullptr)},
-                  {"train", spread(d.train)},
-                  {"test", spread(d.test)},
-                  {"skipped_records", d.info.skipped_records}};
+  Json json{{"data", d.info.name},
+            {"features", d.info.features},
+            {"sparse", d.info.sparse},
+            {"outputs", d.info.outputs},
+            {"model", d.model_size ? Json(d.model) : Json(nullptr)},
+            {"model_size", d.model_size ? Json(*d.model_size) : Json(nullptr)},
+            {"train", spread(d.train)},
+            {"test", spread(d.test)},
+            {"skipped_records", d.info.skipped_records}};
+  if (d.info.audit) json.update(audit_json(*d.info.audit, d.audit));
   return json.dump() + "\n";
 }
 
@@ -148,13 +163,18 @@ void add_data_command(Command& app, int& exit_code) {
   auto options = std::make_shared<DescribeOptions>();
   Command* data = app.add_subcommand("data", "look at data sets, cut them, make them up");
   data->require_subcommand();
-  Command* command =
-      data->add_subcommand("describe", "clients, examples per client, model size (Table 1)");
+  Command* command = data->add_subcommand(
+      "describe", "clients, examples, model size; a table's columns and audit");
   command->add_option("what", options->what, "recipe file, or the name of a data set")->required();
   command->add_option("--data", options->data, "folder with data sets; default $FEDEP_DATA");
   command->add_option("--set", options->overrides, "section.key=value instead of the recipe's")
       ->take_all();
   command->add_flag("--json", options->json, "print one line of JSON");
+  command->add_flag("--per-client", options->audit.per_client,
+                    "a table's columns, client by client");
+  command->add_option("--client", options->audit.client, "a table's columns at this client");
+  command->add_option("--column", options->audit.column,
+                      "this column of a table, client by client");
   command->callback([options, &exit_code] { exit_code = describe_command(*options); });
   add_import_command(*data, exit_code);
   add_synth_command(*data, exit_code);

@@ -1,4 +1,5 @@
-// `fedep data describe`: a data set's clients and examples, the columns of the paper's Table 1.
+// `fedep data describe`: a data set's clients and examples, the columns of the paper's Table 1, and a
+// table's columns and audit.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "app/command.h"
+#include "app/data/describe_columns.h"
 #include "fedep/data/dataset.h"
 
 namespace fedep {
@@ -24,6 +26,7 @@ struct DatasetDescription {
   CountSpread train, test;
   std::string model;                      // empty: only the data were asked for
   std::optional<std::size_t> model_size;  // weights
+  AuditChoice audit;                      // of a table: what is told of single clients
 };
 DatasetDescription describe(const Dataset& data);
 

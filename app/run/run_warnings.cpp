@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "fedep/data/registry.h"
+#include "fedep/data/table/audit.h"
 #include "fedep/data/table/table_features.h"
 #include "fedep/message/nearest.h"
 #include "fedep/model/registry.h"
@@ -123,18 +124,20 @@ std::vector<std::string> warnings_of(const Recipe& recipe, const std::vector<Pha
   std::vector<std::string> lines;
   if (const Dataset* const data = task.data(); data != nullptr) {
     const DatasetInfo& info = data->info();
-    if (info.skipped_records > 0) {
+    if (info.audit) {
+      for (const Finding& finding : info.audit->findings) lines.push_back(to_text(finding));
+    } else if (info.skipped_records > 0) {
       lines.push_back(
           fmt::format("{} bad records were left out{}{}", info.skipped_records,
                       info.first_skipped.empty() ? "" : "; the first: ", info.first_skipped));
     }
-    if (const std::string names = constant_names(info); !names.empty()) {
+    if (const std::string names = constant_names(info); !names.empty() && !info.audit) {
       lines.push_back(fmt::format(
           "columns that have one value, or none, in all clients' training rows teach nothing and "
           "are not read: {}",
           names));
     }
-    if (info.table) {
+    if (info.table && !info.audit) {
       lines.insert(lines.end(), info.table->suspected.begin(), info.table->suspected.end());
     }
     if (data->test_size() == 0) {

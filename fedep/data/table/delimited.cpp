@@ -223,6 +223,7 @@ class DelimitedReader final : public RecordSource {
   const DelimitedTable& heading() const override { return heading_; }
   std::span<const std::string_view> fields() const override { return parser_.fields(); }
   std::string place() const override { return fmt::format("line {}", line_); }
+  std::size_t number() const override { return line_; }
   // Of the record at hand.
   RecordPlace at() const { return {good_records_ + heading_.bad_records, line_}; }
 
@@ -315,8 +316,10 @@ class TableRecords final : public RecordSource {
   const DelimitedTable& heading() const override { return heading_; }
   std::span<const std::string_view> fields() const override { return fields_; }
   std::string place() const override {
-    return row_ <= table_.lines.size() ? fmt::format("line {}", table_.lines[row_ - 1])
-                                       : fmt::format("record {}", row_);
+    return fmt::format("{} {}", row_ <= table_.lines.size() ? "line" : "record", number());
+  }
+  std::size_t number() const override {
+    return row_ <= table_.lines.size() ? table_.lines[row_ - 1] : row_;
   }
   bool next() override {
     if (row_ == table_.rows.size()) return false;

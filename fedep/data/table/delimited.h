@@ -89,6 +89,8 @@ class RecordSource {
   virtual std::span<const std::string_view> fields() const = 0;
   // Where the record begins: "line 7", or of a table without lines "record 3".
   virtual std::string place() const = 0;
+  // The number in it.
+  virtual std::size_t number() const = 0;
 };
 
 // Holds some megabytes of the file at a time.

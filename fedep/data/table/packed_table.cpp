@@ -95,20 +95,29 @@ PackedTable pack_table(RecordSource& records, const TableSpec& spec) {
   const DelimitedTable& heading = records.heading();
   const RecordParser parser(heading, spec);
   PackedTable out(spec);
+  const HeaderFinder headers(heading);
   ClientFinder clients(parser, out.client_ids);
   TableRecord record;
+  const auto is_header = [&](bool usable) {
+    if (!headers.is_header(records, usable)) return false;
+    if (out.marks.repeated_headers++ == 0) out.marks.first_header = records.place();
+    return true;
+  };
   while (records.next()) {
+    const bool is_record = parser.parse(records.fields(), record);
+    if (is_header(is_record)) continue;
     const std::uint32_t client = clients.find(records.fields());
     if (const std::string refusal = parser.refusal(records.fields()); !refusal.empty()) {
       throw InputError(fmt::format("{}: {}: {}", heading.source, records.place(), refusal));
     }
-    const bool is_good = client != kNobody && parser.parse(records.fields(), record);
+    const bool is_good = client != kNobody && is_record;
     if (is_good && out.size() == std::numeric_limits<std::uint32_t>::max()) {
       throw InputError(fmt::format("{}: a table must have at most {} rows, but has more",
                                    heading.source, out.size()));
     }
     if (is_good) {
       out.add(client, record);
+      out.marks.add(records);
       continue;
     }
     ++out.skipped.count;

@@ -17,6 +17,7 @@
 #include "fedep/data/table/column_blocks.h"
 #include "fedep/data/table/delimited.h"
 #include "fedep/data/table/row_encoder.h"
+#include "fedep/data/table/row_marks.h"
 #include "fedep/data/table/table_record.h"
 #include "fedep/data/table/table_scale.h"
 #include "fedep/data/table/table_spec.h"
@@ -64,6 +65,7 @@ class PackedTable {
   std::vector<double> label_of_word;  // as Label::number, by word of `labels`
   SkippedRecords skipped;             // of all
   std::unordered_map<std::uint32_t, SkippedRecords> skipped_of;  // by client
+  RowMarks marks;                                                // of the rows here
 
  private:
   std::size_t number_columns_, category_columns_;

@@ -1,6 +1,7 @@
 #include "fedep/data/table/table_record.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -76,6 +77,17 @@ std::set<std::string> canonical_set(const std::vector<std::string>& values) {
   std::set<std::string> out;
   for (const std::string& value : values) out.insert(canonical(value));
   return out;
+}
+
+// Whether a word that is no number seems to say that there is none.
+bool says_missing(std::string_view text) {
+  static constexpr std::array<std::string_view, 14> kWords = {
+      "none",     "nil", "missing", "unknown", "unk",       "n.a.",          "na",
+      "not done", "nd",  "-",       "--",      "not known", "not available", "null"};
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
+  return std::ranges::find(kWords, lower) != kWords.end();
 }
 
 // Larger ones are not all different as floats.
@@ -240,7 +252,12 @@ std::string RecordParser::problem(std::span<const std::string_view> fields) cons
   if (client(fields).empty()) return column(client_, "which is no client");
   if (!parse_label(canonical(fields[label_]))) return column(label_, "which is no label");
   TableRow row;
-  if (const auto bad = features_.parse(fields, row)) return column(*bad, "which is no number");
+  if (const auto bad = features_.parse(fields, row)) {
+    const bool asks = says_missing(trimmed(fields[*bad]));
+    return column(*bad, asks
+                            ? "which is no number; data.missing can say that it means a missing one"
+                            : "which is no number");
+  }
   return column(test_.value_or(label_), "which is neither train nor test");
 }
 

@@ -99,21 +99,28 @@ ScreenedScale screened_scale(std::span<const std::string> clients,
   return out;
 }
 
-void check_harmless(const ScreenedScale& screened, const std::string& source) {
+std::optional<ScaleHarm> harm_of(const ScreenedScale& screened) {
   std::vector<Suspicion> harmful;
   for (const Suspicion& suspicion : screened.suspicions) {
     if (suspicion.share >= kHarmless) harmful.push_back(suspicion);
   }
-  if (harmful.empty()) return;
+  if (harmful.empty()) return std::nullopt;
   const Suspicion& first = harmful.front();
-  throw InputError(fmt::format(
-      "{}: {}; this makes up {:.0f} % of the column's variance, by which all clients' values would "
-      "be scaled{}. Mend the table, or let data.scale = \"robust\" take {} as missing (false "
-      "scales "
-      "and checks nothing)",
-      source, first.text, 100 * std::min(first.share, 1.0),
-      harmful.size() > 1 ? fmt::format(", and {} more are suspected", harmful.size() - 1) : "",
-      first.whole ? "the client's column" : "such values"));
+  return ScaleHarm{
+      first.whole,
+      fmt::format(
+          "{}; this makes up {:.0f} % of the column's variance, by which all clients' values would "
+          "be scaled{}. Mend the table, or let data.scale = \"robust\" take {} as missing (false "
+          "scales "
+          "and checks nothing)",
+          first.text, 100 * std::min(first.share, 1.0),
+          harmful.size() > 1 ? fmt::format(", and {} more are suspected", harmful.size() - 1) : "",
+          first.whole ? "the client's column" : "such values")};
+}
+
+void check_harmless(const ScreenedScale& screened, const std::string& source) {
+  const std::optional<ScaleHarm> harm = harm_of(screened);
+  if (harm) throw InputError(fmt::format("{}: {}", source, harm->text));
 }
 
 std::vector<ColumnScale> plain_scale(const ScreenedScale& screened) {

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -46,7 +47,13 @@ using ValuesOf =
 ScreenedScale screened_scale(std::span<const std::string> clients,
                              std::span<const std::string> columns, const ValuesOf& values_of);
 
-// Throws InputError, naming column, client and what helps, where suspected values decide the scale.
+// Where suspected values decide the scale: column, client and what helps.
+struct ScaleHarm {
+  bool whole = false;  // as Suspicion::whole, of the first
+  std::string text;
+};
+std::optional<ScaleHarm> harm_of(const ScreenedScale& screened);
+// Throws InputError that says so.
 void check_harmless(const ScreenedScale& screened, const std::string& source);
 // By column, of all values.
 std::vector<ColumnScale> plain_scale(const ScreenedScale& screened);

@@ -12,6 +12,10 @@
 namespace fedep {
 namespace {
 
+// What programs write for a missing value, none of which is a number.
+const std::vector<std::string> kUsualMissing = {"",     "?",    "NA",  "N/A", "n/a", "#N/A",
+                                                "NULL", "null", "NaN", "nan", "NAN", "."};
+
 bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -89,10 +93,8 @@ TableSpec table_spec(const DataSettings& settings, const DelimitedTable& table) 
         settings.name, spec.exposure_column));
   }
   if (!settings.label_positive.empty()) spec.positive = settings.label_positive;
-  if (!settings.missing.empty()) {
-    spec.missing = settings.missing;
-    spec.missing.emplace_back("");
-  }
+  spec.missing = settings.missing.empty() ? kUsualMissing : settings.missing;
+  if (!settings.missing.empty()) spec.missing.emplace_back("");
   check_distinct("data.features", spec.numbers);
   check_distinct("data.categories", spec.categories);
   check_distinct("data.drop", settings.drop);

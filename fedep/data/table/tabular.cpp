@@ -12,6 +12,9 @@
 #include <fmt/format.h>
 
 #include "fedep/data/memory_dataset.h"
+#include "fedep/data/table/audit_features.h"
+#include "fedep/data/table/audit_rows.h"
+#include "fedep/data/table/audit_table.h"
 #include "fedep/data/table/chosen_terms.h"
 #include "fedep/data/table/client_tables.h"
 #include "fedep/data/table/packed_table.h"
@@ -73,10 +76,25 @@ void forget_strangers(const ScreenedScale& screened, const ClientTables& clients
   }
 }
 
+// What a screen suspects, by name; refused where it decides the scale.
+void find_suspicions(const ScreenedScale& screened, std::span<const std::string> lines, bool robust,
+                     std::vector<Finding>& findings) {
+  const auto name = [](bool whole) {
+    return std::string(whole ? "other-units-or-coding" : "outlying-value");
+  };
+  const std::optional<ScaleHarm> harm = robust ? std::nullopt : harm_of(screened);
+  if (harm) findings.push_back({name(harm->whole), true, harm->text});
+  for (std::size_t i = 0; i < lines.size() && !harm; ++i) {
+    const bool whole = i < screened.suspicions.size() && screened.suspicions[i].whole;
+    findings.push_back({name(whole), false, lines[i]});
+  }
+}
+
 // Fills in the scale, and what was suspected on the way. What is taken as missing where the scale is
 // robust is missing from then on.
 void agree_on_scale(const ClientTables& clients, const std::string& source,
-                    const DataSettings& settings, PackedTable& table, TableFeatures& features) {
+                    const DataSettings& settings, PackedTable& table, TableFeatures& features,
+                    TableAudit& audit) {
   const TableSpec& spec = features.spec;
   TableScale& scale = features.scale;
   const ValuesOf values_of = [&](std::size_t client, std::size_t column,
@@ -93,9 +111,10 @@ void agree_on_scale(const ClientTables& clients, const std::string& source,
     return leave_unscaled(clients.ids.size(), values_of, scale);
   const ScreenedScale screened = screened_scale(clients.ids, spec.numbers, values_of);
   const bool robust = settings.scale == ColumnScaling::robust;
-  if (!robust) check_harmless(screened, source);
-  scale.numbers = robust ? robust_scale(screened) : plain_scale(screened);
   features.suspected = told(screened.suspicions, robust);
+  find_suspicions(screened, features.suspected, robust, audit.findings);
+  if (std::ranges::any_of(audit.findings, &Finding::refused)) checked(source, std::move(audit));
+  scale.numbers = robust ? robust_scale(screened) : plain_scale(screened);
   if (robust) forget_strangers(screened, clients, table);
 }
 
@@ -234,17 +253,21 @@ EncodedRows encoded_rows(const PackedTable& table, const std::vector<std::string
   return out;
 }
 
+// `answered`: who describes the table has said what stands for a missing value.
 std::unique_ptr<Dataset> dataset_of(RecordSource& records, const TableSpec& columns,
-                                    const DataSettings& settings) {
+                                    const DataSettings& settings, bool answered) {
   const std::string& source = records.heading().source;
   TableFeatures features{.data = settings.name, .spec = columns};
   add_terms(settings, features.spec);
   const TableSpec& spec = features.spec;
   std::optional<PackedTable> packed = pack_table(records, spec);
   PackedTable& table = *packed;
-  const std::string why_skipped = first_skipped(table);
+  const std::string why_skipped = first_skipped(table), who_skipped = left_out_by_client(table);
+  const std::vector<Finding> reading = findings_of_reading(table);
   const ClientTables clients = client_tables(table, spec, settings, source);
-  agree_on_scale(clients, source, settings, table, features);
+  TableAudit audit = audit_table({table, clients, spec}, answered);
+  audit.findings.insert(audit.findings.begin(), reading.begin(), reading.end());
+  agree_on_scale(clients, source, settings, table, features, audit);
   table.scale_numbers(features.scale.numbers);
   ::malloc_trim(0);  // half of the numbers' memory, which only this gives back
   agree_on_terms(table, clients, settings.scale, features);
@@ -264,6 +287,10 @@ std::unique_ptr<Dataset> dataset_of(RecordSource& records, const TableSpec& colu
   EncodedRows test = encoded_rows(table, clients.ids, clients.test, features, info);
   info.skipped_records = table.skipped.count + train.skipped + test.skipped;
   packed.reset();
+  find_left_out(info, who_skipped, audit.findings);
+  audit_features(train.batch, info, audit);
+  find_constant_columns(features, audit.findings);
+  info.audit = checked(source, std::move(audit));
   features.far = far_from(test.batch.size > 0 ? test.batch : train.batch);
   info.table = std::make_shared<const TableFeatures>(std::move(features));
   return memory_dataset(
@@ -276,14 +303,15 @@ std::unique_ptr<Dataset> dataset_of(RecordSource& records, const TableSpec& colu
 
 std::unique_ptr<Dataset> tabular_dataset(const DelimitedTable& table, const TableSpec& spec,
                                          const DataSettings& settings) {
-  return dataset_of(*records_of(table), spec, settings);
+  return dataset_of(*records_of(table), spec, settings, true);
 }
 
 std::unique_ptr<Dataset> open_tabular(const DataSettings& settings, std::uint64_t,
                                       const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / settings.path;
   const std::unique_ptr<RecordSource> records = read_records(file, format_of(file));
-  return dataset_of(*records, table_spec(settings, records->heading()), settings);
+  return dataset_of(*records, table_spec(settings, records->heading()), settings,
+                    !settings.missing.empty());
 }
 
 }  // namespace fedep
