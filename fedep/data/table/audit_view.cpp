@@ -24,12 +24,12 @@ bool AuditView::has_events() const {
 }
 
 bool AuditView::has_number_outcome() const {
-  return spec.target == TargetKind::real || spec.target == TargetKind::count;
+  return table.has_label_numbers();
 }
 
 double AuditView::events(std::uint32_t row) const {
-  if (spec.target == TargetKind::binary) return table.label_of_word[table.label(row)];
-  return spec.target == TargetKind::count ? table.label_number(row) : 0;
+  if (!has_events()) return 0;
+  return has_number_outcome() ? table.label_number(row) : table.label_of_word[table.label(row)];
 }
 
 std::string shown_counts(const CountByClient& counts, const std::vector<std::string>& ids) {

@@ -49,7 +49,8 @@ class PackedTable {
   const std::string& group(std::uint32_t row) const { return words_[groups_.at(row, 0)]; }
   double exposure(std::uint32_t row) const { return exposures_.at(row, 0); }
   bool is_test(std::uint32_t row) const { return test_[row]; }
-  // Real labels and counts.
+  // Whether labels are numbers (real ones and counts), else words.
+  bool has_label_numbers() const { return has_real_labels_; }
   double label_number(std::uint32_t row) const { return label_numbers_.at(row, 0); }
   // Of the others: the number of their word in `labels`.
   std::uint32_t label(std::uint32_t row) const { return label_words_.at(row, 0); }
