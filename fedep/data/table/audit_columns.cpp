@@ -118,9 +118,8 @@ void find_missing_columns(const AuditView& view, const std::vector<std::vector<E
 bool is_name_of_ids(const std::string& column) {
   static constexpr std::array<std::string_view, 11> kEndings = {
       "id", "ids", "mrn", "pid", "uid", "uuid", "ssn", "identifier", "nr", "no", "key"};
-  static constexpr std::array<std::string_view, 14> kWhole = {
-      "patient", "subject", "record", "case",  "encounter", "stay",      "person",
-      "member",  "index",   "row",    "rowid", "unnamed",   "admission", "participant"};
+  static constexpr std::array<std::string_view, 8> kWhole = {
+      "patient", "subject", "record", "encounter", "participant", "index", "rowid", "unnamed"};
   static constexpr std::array<std::string_view, 12> kBefore = {
       "patient", "subject", "record", "case",   "encounter", "stay",
       "person",  "study",   "visit",  "sample", "hospital",  "unique"};

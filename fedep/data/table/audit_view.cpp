@@ -23,9 +23,7 @@ bool AuditView::has_events() const {
   return spec.target == TargetKind::binary || spec.target == TargetKind::count;
 }
 
-bool AuditView::has_number_outcome() const {
-  return table.has_label_numbers();
-}
+bool AuditView::has_number_outcome() const { return table.has_label_numbers(); }
 
 double AuditView::events(std::uint32_t row) const {
   if (!has_events()) return 0;

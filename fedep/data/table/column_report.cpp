@@ -11,7 +11,7 @@ namespace {
 // See report_of. In the order of the file; none is missing.
 bool look_like_names(const std::vector<double>& values, const ValueRange& range) {
   constexpr std::size_t kFewest = 8;
-  constexpr double kMostEqual = 0.02, kClose = 3;
+  constexpr double kMostEqual = 0.02, kSurprising = 9;
   const double count = double(values.size());
   const double places = range.most - range.least + 1;
   if (values.size() < kFewest || places < (1 - kMostEqual) * count) return false;
@@ -21,7 +21,9 @@ bool look_like_names(const std::vector<double>& values, const ValueRange& range)
   std::sort(sorted.begin(), sorted.end());
   const auto distinct = double(std::unique(sorted.begin(), sorted.end()) - sorted.begin());
   if (distinct < (1 - kMostEqual) * count) return false;
-  if (places <= kClose * count || double(ascending) >= (1 - kMostEqual) * (count - 1)) return true;
+  // Of numbers drawn from so few places no two are the same with a chance of exp(-n² / 2 places).
+  const bool surprising = count * count > kSurprising * 2 * places;
+  if (surprising || double(ascending) >= (1 - kMostEqual) * (count - 1)) return true;
   // Evenly spread numbers of five digits and more: mean and deviation are those of a uniform law.
   constexpr double kFiveDigits = 1e4, kUniform = 0.2887, kOff = 0.04;
   constexpr std::size_t kFewestSpread = 30;
