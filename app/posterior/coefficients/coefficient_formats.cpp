@@ -252,12 +252,12 @@ ForestFigure forest_of(const CoefficientTable& table) {
       .title = "Differences" + of,
       .note = table.has_intervals() ? level_text(table.level) + " intervals" : "no intervals",
       .axis = ratio.empty() ? "change of the outcome" : ratio,
-      .caption = fmt::format(
-          "{}, {} after {} rounds. Numbers: for {} more of the column. Categories: against the "
-          "level "
-          "behind “vs”.",
-          table.data, table.algorithm, table.round,
-          table.scaled ? "one standard deviation, or as much as the name says," : "one unit"),
+      .caption = fmt::format("{}, {} after {} rounds. Numbers: for {}. Categories: "
+                             "against the level behind "
+                             "“vs”.",
+                             table.data, table.algorithm, table.round,
+                             table.scaled ? "as much more of the column as its name says"
+                                          : "one more unit of the column"),
       .scale = ratio.empty() ? EffectScale::difference : EffectScale::ratio};
   if (!ratio.empty()) {  // "Odds ratios of died"
     out.title = ratio + "s" + of;

@@ -47,7 +47,7 @@ struct Coefficient {
   Term term = {};
   std::string of_class = {};  // against CoefficientTable::reference; empty: there are no classes
   // `mean` times these is the effect for one unit, or `per` units, of the column, and what a forest plot shows:
-  // numbers by their standard deviation unless `per` says more.
+  // numbers by their standard deviation unless `per` says more, 0/1 columns as 1 against 0.
   double unit = 1, figure_unit = 1;
   double per = 1;
   std::string figure_name = {};

@@ -35,6 +35,13 @@ void each_number(const Term& term, const Use& use) {
   for (const Term& factor : term.factors) each_number(factor, use);
 }
 
+// A column of zeros and ones: between them, no other has this variance.
+bool is_zero_one(const Term& number) {
+  constexpr double kRounding = 1e-9;
+  const double m = number.mean, variance = number.divisor * number.divisor;
+  return m > 0 && m < 1 && std::abs(variance - m * (1 - m)) < kRounding;
+}
+
 // The term of a level, null for the reference; nothing for what the column has not.
 std::optional<const Term*> find_level(std::span<const Term> terms, std::string_view column,
                                       std::string_view level) {
@@ -76,13 +83,18 @@ TermUnits units_of(const Term& term, const PerUnits& per, bool scaled) {
   bool has_deviation = false;
   each_number(term, [&](const Term& number) {
     const auto found = per.find(number.column);
-    const bool is_asked = found != per.end();
-    has_deviation |= !is_asked;
-    out.per *= is_asked ? found->second : 1;
-    out.figure *= is_asked ? found->second : number.divisor;
+    if (found != per.end()) {
+      out.per *= found->second;
+      out.figure *= found->second;
+    } else if (!is_zero_one(number)) {
+      has_deviation = true;
+      out.figure *= number.divisor;
+    }
   });
   out.own *= out.per;
-  if (has_deviation && scaled) {
+  if (term.kind == TermKind::number && is_zero_one(term) && out.per == 1) {
+    out.figure_name += ", 1 vs 0";
+  } else if (has_deviation && scaled) {
     out.figure_name += term.kind == TermKind::number
                            ? fmt::format(", per sd of {:.3g}", term.divisor)
                            : ", per sd";

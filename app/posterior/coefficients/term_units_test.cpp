@@ -45,6 +45,17 @@ TEST(TermUnits, ANumberIsToldPerUnitAndALevelAgainstItsReference) {
   EXPECT_EQ(units_of(number("age", 1), {}, false).figure_name, "age");
 }
 
+TEST(TermUnits, AColumnOfZerosAndOnesIsDrawnAsOneAgainstZero) {
+  Term sex = number("sex", 0.4);
+  sex.mean = 0.8;  // 0.8 · 0.2 = 0.4²
+  EXPECT_DOUBLE_EQ(units_of(sex, {}, true).own, 2.5);
+  EXPECT_DOUBLE_EQ(units_of(sex, {}, true).figure, 2.5);
+  EXPECT_EQ(units_of(sex, {}, true).figure_name, "sex, 1 vs 0");
+  EXPECT_DOUBLE_EQ(units_of(product(sex, number("age", 15)), {}, true).figure, 2.5);
+  sex.mean = 0.7;
+  EXPECT_EQ(units_of(sex, {}, true).figure_name, "sex, per sd of 0.4");
+}
+
 TEST(TermUnits, PerSaysHowManyUnitsInProductsToo) {
   const PerUnits per = parse_per(std::vector<std::string>{"age=10"}, kTerms);
   EXPECT_DOUBLE_EQ(units_of(kTerms[0], per, true).own, 10 / 15.0);
