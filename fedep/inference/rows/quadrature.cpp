@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +36,13 @@ struct Movement {
   }
 };
 
+// log ∫ N(f; mean, variance) exp(ν f - ½ τ f²) df
+double log_average(double mean, double variance, double tau, double nu) {
+  const double growth = 1 + tau * variance;
+  return (nu * mean + 0.5 * (nu * nu * variance - tau * mean * mean)) / growth -
+         0.5 * std::log(growth);
+}
+
 // q, as its rows' factors are updated one after another. Rows are taken in blocks: what a block's
 // updates do to its own rows is worked out among these b numbers, and θ's covariance follows once, by
 // products of matrices. The arithmetic is that of rank-one updates, row by row.
@@ -46,6 +55,7 @@ class RowFactors {
         likelihoods_(likelihoods(rows)),
         tau_(rows.size(), 0.0),
         nu_(rows.size(), 0.0),
+        log_scale_(rows.size(), 0.0),
         d_(int(rows.columns)),
         block_(std::clamp<std::size_t>(rows.columns, 16, 128)) {}
 
@@ -60,6 +70,16 @@ class RowFactors {
     }
     refresh();
   }
+
+  void begin_with(const RowSites& sites) {
+    check_same_size(what_, "factors", rows_.size(), sites.tau.size());
+    tau_ = sites.tau;
+    nu_ = sites.nu;
+    refresh();
+  }
+  RowSites sites() const { return {tau_, nu_}; }
+  // log Σ of what factors are multiplied by, so that each has its row's mass.
+  double log_scales() const { return std::accumulate(log_scale_.begin(), log_scale_.end(), 0.0); }
 
   Movement sweep() {
     Movement movement;
@@ -152,6 +172,7 @@ class RowFactors {
     const Change change{more / growth, (more_nu - more * mean) / growth};
     tau_[i] = tau;
     nu_[i] = nu;
+    log_scale_[i] = tilted.log_mass - log_average(cavity_mean, cavity_variance, tau, nu);
     movement.note(i, std::abs(change.pull) * std::sqrt(variance));
     movement.note(i, 0.5 * std::abs(std::log(growth)));
     return change;
@@ -161,7 +182,7 @@ class RowFactors {
   const DenseGaussian<double>& cavity_;
   const GlmRows& rows_;
   std::vector<RowLikelihood> likelihoods_;
-  std::vector<double> tau_, nu_;
+  std::vector<double> tau_, nu_, log_scale_;
   int d_;
   std::size_t block_;
   Eigen::VectorXd mean_;
@@ -169,6 +190,26 @@ class RowFactors {
   std::size_t since_refresh_ = 0;
   Eigen::MatrixXd spread_, own_;
 };
+
+// Sweeps until nothing moves.
+GlmTilted converged(const std::string& what, RowFactors& factors) {
+  Movement movement;
+  for (int sweep = 1; sweep <= kMostSweeps; ++sweep) {
+    const Eigen::VectorXd before = factors.mean();
+    movement = factors.sweep();
+    const Eigen::ArrayXd moved =
+        (factors.mean() - before).array().abs() / factors.deviations().array();
+    if (movement.largest > kTolerance || !(moved.maxCoeff() <= kTolerance)) continue;
+    GlmTilted out = factors.tilted();
+    out.sweeps = sweep;
+    return out;
+  }
+  throw RunError(fmt::format(
+      "{}: row {} must stand still, but {} after {} sweeps", what, movement.row,
+      std::isinf(movement.largest) ? std::string("waits, its cavity being improper,")
+                                   : fmt::format("moves by {:.3g} deviations", movement.largest),
+      kMostSweeps));
+}
 
 // Factors of numbers with normal noise are exact at once.
 GlmTilted normal_tilted(const std::string& what, const DenseGaussian<double>& cavity,
@@ -188,30 +229,47 @@ GlmTilted normal_tilted(const std::string& what, const DenseGaussian<double>& ca
 
 }  // namespace
 
+double log_mass(const DenseGaussian<double>& q, const Eigen::VectorXd& mean) {
+  Eigen::MatrixXd factor = q.lambda;
+  if (!factorise(factor)) fail("log_mass", "q", "positive definite and finite", "not");
+  return 0.5 * (q.eta.dot(mean) - log_determinant(factor) +
+                double(q.size()) * std::log(2 * std::numbers::pi));
+}
+
 GlmTilted quadrature_tilted(const DenseGaussian<double>& cavity, const GlmRows& rows) {
   const std::string what = fmt::format("quadrature of client {}", rows.client);
   check_tilted_arguments(what, cavity, rows);
   if (rows.size() == 0) return tilted_of(what, cavity);
   if (rows.outcome == GlmOutcome::number) return normal_tilted(what, cavity, rows);
-  const GlmEnergy energy(cavity, rows);
   RowFactors factors(what, cavity, rows);
+  const GlmEnergy energy(cavity, rows);
   factors.begin_at(find_mode(what, energy, start_of(cavity, energy)).theta);
-  Movement movement;
-  for (int sweep = 1; sweep <= kMostSweeps; ++sweep) {
-    const Eigen::VectorXd before = factors.mean();
-    movement = factors.sweep();
-    const Eigen::ArrayXd moved =
-        (factors.mean() - before).array().abs() / factors.deviations().array();
-    if (movement.largest > kTolerance || !(moved.maxCoeff() <= kTolerance)) continue;
-    GlmTilted out = factors.tilted();
-    out.sweeps = sweep;
+  return converged(what, factors);
+}
+
+EvidentTilted quadrature_with_evidence(const DenseGaussian<double>& cavity, const GlmRows& rows,
+                                       RowSites& sites) {
+  const std::string what = fmt::format("quadrature of client {}", rows.client);
+  check_tilted_arguments(what, cavity, rows);
+  if (rows.size() == 0 || rows.outcome == GlmOutcome::number) {
+    EvidentTilted out{quadrature_tilted(cavity, rows)};
+    out.log_evidence = log_mass(out.q, out.mean);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      out.log_evidence += rows.likelihood(i).log_density(0);
+    }
     return out;
   }
-  throw RunError(fmt::format(
-      "{}: row {} must stand still, but {} after {} sweeps", what, movement.row,
-      std::isinf(movement.largest) ? std::string("waits, its cavity being improper,")
-                                   : fmt::format("moves by {:.3g} deviations", movement.largest),
-      kMostSweeps));
+  RowFactors factors(what, cavity, rows);
+  if (sites.tau.empty()) {
+    const GlmEnergy energy(cavity, rows);
+    factors.begin_at(find_mode(what, energy, start_of(cavity, energy)).theta);
+  } else {
+    factors.begin_with(sites);
+  }
+  EvidentTilted out{converged(what, factors)};
+  out.log_evidence = log_mass(out.q, out.mean) + factors.log_scales();
+  sites = factors.sites();
+  return out;
 }
 
 }  // namespace fedep

@@ -13,6 +13,8 @@
 // Cost: sweeps × 3 n d² multiplications in products of matrices, and n integrals of 32 nodes.
 #pragma once
 
+#include <vector>
+
 #include "fedep/inference/rows/glm_rows.h"
 #include "fedep/inference/rows/glm_tilted.h"
 
@@ -22,5 +24,23 @@ namespace fedep {
 // waits for the next sweep. Throws RunError naming client and row after 100 sweeps, InputError where
 // cavity times likelihood is no distribution.
 GlmTilted quadrature_tilted(const DenseGaussian<double>& cavity, const GlmRows& rows);
+
+// Factors of rows, where EP of much the same cavity and rows may begin.
+struct RowSites {
+  std::vector<double> tau = {}, nu = {};  // [n]; empty: the curvature at the mode
+};
+
+struct EvidentTilted : GlmTilted {
+  // log ∫ exp(ηᵀθ - ½ θᵀΛθ) Π_i p(y_i | f_i) dθ, the cavity's (η, Λ) without a constant of its own: EP's
+  // value, the closed form for numbers. EP is stationary in its factors where they have converged, so that this is far more exact than they are.
+  double log_evidence = 0;
+};
+
+// The same with its evidence, from `sites` on, which are the new factors afterwards.
+EvidentTilted quadrature_with_evidence(const DenseGaussian<double>& cavity, const GlmRows& rows,
+                                       RowSites& sites);
+
+// log ∫ exp(ηᵀθ - ½ θᵀΛθ) dθ of a proper q, whose mean is this.
+double log_mass(const DenseGaussian<double>& q, const Eigen::VectorXd& mean);
 
 }  // namespace fedep
