@@ -79,7 +79,7 @@ RunResult play_run(const RunParts& parts, HostVector<float> initial, const RunHo
   const std::int64_t rounds = parts.phases.back().end_round();
   RunResult result;
   ServerState& state = result.state;
-  state = initial_server_state(parts.recipe.server, std::move(initial));
+  state = initial_server_state(parts.recipe.server, std::move(initial), parts.priors);
   if (keeper != nullptr) {
     if (std::optional<ServerState> kept = keeper->begin()) state = std::move(*kept);
   }

@@ -63,6 +63,7 @@ struct RunParts {
   const Population& population;
   const Layout& layout;
   Place& place;
+  std::vector<CoordinatePrior> priors = {};  // of single coordinates, in place of server.prior
 };
 
 struct RunResult {

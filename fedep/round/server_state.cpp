@@ -27,6 +27,32 @@ OptimizerState carried(const OptimizerState& from, const Message& global) {
   return to;
 }
 
+Message with_priors(const Message& common, std::span<const CoordinatePrior> priors) {
+  HostVector<float> eta = common.eta(), lambda = common.lambda_full();
+  for (const CoordinatePrior& prior : priors) {
+    check_not_negative("prior", "precision", prior.precision);
+    check_in("prior", "coordinate", double(prior.coordinate), 0, double(eta.size()) - 1);
+    eta[prior.coordinate] = float(prior.precision * prior.mean);
+    lambda[prior.coordinate] = float(prior.precision);
+  }
+  return {std::move(eta), std::move(lambda)};
+}
+
+// A prior as it was before some phase's family: one precision for all, where all have the same, or one each.
+Message smallest_family(const Message& prior) {
+  HostVector<float> lambda(prior.size());
+  if (prior.full()) {
+    const std::span<const float> packed = prior.lambda_span();
+    for (std::size_t i = 0; i < lambda.size(); ++i) lambda[i] = packed[packed_index(i, i)];
+  } else {
+    lambda = prior.lambda_full();
+  }
+  const std::span<const float> all = lambda.span();
+  const bool one = std::ranges::all_of(all, [&](float x) { return x == all[0]; });
+  if (one) return {prior.eta(), all[0]};
+  return {prior.eta(), std::move(lambda)};
+}
+
 }  // namespace
 
 HostVector<float> point_estimate(const ServerState& state) {
@@ -50,12 +76,14 @@ RoundStartOf<HostVector<float>> begin_round(const ServerState& state, bool with_
           .magnitudes = with_magnitudes ? magnitudes(state.global) : Magnitudes{}};
 }
 
-ServerState initial_server_state(const ServerSettings& settings, HostVector<float> initial) {
+ServerState initial_server_state(const ServerSettings& settings, HostVector<float> initial,
+                                 std::span<const CoordinatePrior> priors) {
   ServerState state;
   const PriorSettings prior = settings.prior.value_or(PriorSettings{.mean = 0, .precision = 0});
   check_not_negative("server.prior", "precision", prior.precision);
   const float precision = float(prior.precision);
   state.prior = {constant_like(initial, float(prior.precision * prior.mean)), precision};
+  if (!priors.empty()) state.prior = with_priors(state.prior, priors);
   state.global = from_mean(initial, 1.0f);
   state.initial = std::move(initial);
   return state;
@@ -77,18 +105,28 @@ ServerState begin_phase(ServerState state, const Phase& phase, std::int64_t inde
   state.unvisited = {};
   state.step_scales.clear();
   state.initial = phase.algorithm->point_estimate ? HostVector<float>() : carried_mean;
-  state.prior = in_family(Message(state.prior.eta(), state.prior.lambda_span()[0]), phase.family);
+  state.prior = smallest_family(state.prior);
+  const bool one_precision = state.prior.isotropic();
+  if (!one_precision && phase.family == Family::isotropic && !phase.algorithm->point_estimate) {
+    fail("begin_phase", "phase.inference.family",
+         "diagonal or full where coefficients have priors of their own", "isotropic");
+  }
+  const HostVector<float> prior_precisions = state.prior.lambda_full();
+  if (one_precision || phase.family != Family::isotropic) {
+    state.prior = in_family(std::move(state.prior), phase.family);
+  }
   if (phase.algorithm->point_estimate) {
     state.global = from_mean(carried_mean, 1.0f);
   } else if (phase.factors == FactorStart::flat) {
     state.global = state.prior;
   } else {
     check_positive("phase.inference", "alpha", phase.alpha);
-    const float prior_precision = state.prior.lambda_span()[0];
     const double n = double(population.examples());
     check_positive("begin_phase", "number of examples", n);
-    const float lambda = float(double(prior_precision) + phase.alpha * n);
-    Message global = from_mean(carried_mean, lambda);
+    HostVector<float> lambda = prior_precisions;
+    for (float& precision : lambda.span()) precision = float(double(precision) + phase.alpha * n);
+    Message global = one_precision ? from_mean(carried_mean, lambda[0])
+                                   : from_mean(carried_mean, std::move(lambda));
     const HostVector<float> factors_eta = global.eta() - state.prior.eta();
     state.unvisited.per_example =
         in_family(Message(float(1 / n) * factors_eta, float(phase.alpha)), phase.family);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "fedep/config/recipe.h"
@@ -76,14 +77,24 @@ struct RoundStartOf {
 };
 RoundStartOf<HostVector<float>> begin_round(const ServerState& state, bool with_magnitudes);
 
-// A server that has not played yet.
-ServerState initial_server_state(const ServerSettings& settings, HostVector<float> initial);
+// The prior of one coordinate, in place of server.prior.
+struct CoordinatePrior {
+  std::size_t coordinate = 0;
+  double mean = 0;
+  double precision = 1;
+
+  bool operator==(const CoordinatePrior&) const = default;
+};
+
+// A server that has not played yet. Of priors for one coordinate the last counts.
+ServerState initial_server_state(const ServerSettings& settings, HostVector<float> initial,
+                                 std::span<const CoordinatePrior> priors = {});
 
 // Hand-over to a phase. The mean, or the average where the phase asks for it, is carried; everything else is made anew:
 //
 //   FedAvg, FedPA       q = (mean, lambda 1)
 //   EP, carry_mean      Λ_k = α N_k,  q = q_0 Π_k q_k with the carried mean:
-//                       Λ = λ_0 + α N,  η_k = (N_k / N)(Λ mean - η_0)
+//                       Λ = Λ_0 + α N,  η_k = (N_k / N)(Λ mean - η_0)
 //   EP, flat            q_k = 1, q = q_0
 //
 // The optimizer's state is fresh, or carried: then eta's slots serve eta and lambda both.

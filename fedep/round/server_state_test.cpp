@@ -106,6 +106,30 @@ TEST(HandOver, AFlatStartHasThePriorAloneAndChainsStartAtTheWeights) {
   EXPECT_EQ(point_estimate(proper), V(3, 0.5f));
 }
 
+TEST(HandOver, PriorsOfSingleCoordinatesStayWhatTheyAreInEveryFamily) {
+  ServerSettings settings;
+  settings.prior = PriorSettings{.mean = 0.5, .precision = 4};
+  const std::vector<CoordinatePrior> priors{{.coordinate = 2, .mean = -1, .precision = 3}};
+  const ServerState begun = initial_server_state(settings, kMean, priors);
+  const Message expected(V{2, 2, -3}, V{4, 4, 3});
+  EXPECT_EQ(begun.prior, expected);
+  EXPECT_EQ(initial_server_state(settings, kMean, {}).prior, Message(V(3, 2), 4.0f));
+  for (const FactorStart factors : {FactorStart::flat, FactorStart::carry_mean}) {
+    Phase full = ep_phase(Family::full, 0.05), diagonal = ep_phase(Family::diagonal, 0.05);
+    full.factors = diagonal.factors = factors;
+    const ServerState first = begin_phase(begun, full, 0, three_clients());
+    EXPECT_EQ(first.prior, in_family(expected, Family::full));
+    const ServerState second = begin_phase(first, diagonal, 1, three_clients());
+    EXPECT_EQ(second.prior, expected);
+    const V more(3, factors == FactorStart::flat ? 0.0f : 5.0f);
+    EXPECT_EQ(second.global.lambda_vector(), expected.lambda_vector() + more);
+  }
+  EXPECT_THROW(begin_phase(begun, ep_phase(Family::isotropic, 1), 0, three_clients()), InputError);
+  EXPECT_EQ(begin_phase(begun, average_phase(), 0, three_clients()).prior, expected);
+  const std::vector<CoordinatePrior> outside{{.coordinate = 3}};
+  EXPECT_THROW(initial_server_state(settings, kMean, outside), InputError);
+}
+
 TEST(HandOver, MayCarryTheAverageInPlaceOfTheMean) {
   const V average{1, 2, 3};
   ServerState before = after_averaging({});
