@@ -26,8 +26,9 @@ RoundTimes bench_rounds(const BenchPlan& plan, Task& task, const PlaceRow& where
   const Phase& phase = phases.back();
   const std::unique_ptr<SiteStore> home = make_memory_store();
   const std::unique_ptr<Place> place = where.make(recipe, task, *home, options);
-  ServerState state = begin_phase(initial_server_state(recipe.server, task.initial_weights()),
-                                  phase, std::int64_t(phases.size()) - 1, task.population());
+  ServerState state =
+      begin_phase(initial_server_state(recipe.server, task.initial_weights(), task.priors()), phase,
+                  std::int64_t(phases.size()) - 1, task.population());
   RoundTimes times{.gauge = {}, .clients = phase.clients_per_round};
   for (int round = -plan.warm_up; round < plan.rounds; ++round) {
     const double start = now(*place);

@@ -167,7 +167,7 @@ EvaluateReport evaluate_run(const std::filesystem::path& run_or_checkpoint,
   } else if (const std::string note = start_note(saved); marginal && !note.empty()) {
     report.notes.push_back(note);
   }
-  if (!not_over.empty() || did_not_work(saved)) return report;
+  if (!not_over.empty() || did_not_work(saved) || saved.recipe.model.estimate_noise) return report;
   const std::string doubt =
       noise_doubt(report.scores.metrics, saved.recipe.model.noise, held_out_numbers(*data, 0));
   if (!doubt.empty()) report.notes.push_back(doubt);

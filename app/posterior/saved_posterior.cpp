@@ -19,6 +19,7 @@
 #include "fedep/data/table/table_features.h"
 #include "fedep/message/error.h"
 #include "fedep/model/registry.h"
+#include "fedep/model/shared_extras.h"
 #include "fedep/round/diagnosis/start_left.h"
 #include "fedep/sim/curvature.h"
 #include "fedep/store/checkpoint.h"
@@ -109,22 +110,41 @@ double least_precision(const Message& q) {
   return double(*std::ranges::min_element(q.lambda_span()));
 }
 
+// Of the precision matrix; where parameters are in it that are no weights (model/shared_extras.h), whose
+// scales have nothing to do with one another, of the one with ones on its diagonal. Elements are
+// rounded relative to themselves, so that nothing is lost by that.
+double condition_of(const Message& q, const Layout& layout) {
+  if (!extras_of(layout).any()) return condition_number(q.lambda_packed(), q.size());
+  Packed<HostVector<float>> scaled = q.lambda_packed();
+  std::vector<double> root(q.size());
+  for (std::size_t i = 0; i < q.size(); ++i) {
+    root[i] = std::sqrt(double(scaled.elements[packed_index(i, i)]));
+  }
+  for (std::size_t i = 0; i < q.size(); ++i) {
+    for (std::size_t j = 0; j <= i; ++j) {
+      float& one = scaled.elements[packed_index(i, j)];
+      one = float(double(one) / (root[i] * root[j]));
+    }
+  }
+  return condition_number(scaled, q.size());
+}
+
 // `of_rounds`: q's precisions are what the rounds of its phase made of them.
 void find_what_is_told(SavedPosterior& saved, std::size_t phase, const History* log,
                        bool of_rounds) {
   const Message& q = saved.state.global;
   const bool proper = is_proper(q);
-  saved.withheld = why_withheld(
-      {.recipe = saved.recipe,
-       .phase = phase,
-       .round = saved.state.round,
-       .rounds = log == nullptr ? nullptr : &log->rounds,
-       .of_rounds = of_rounds,
-       .distrust = saved.verdict.trust == Trust::none ? trust_text(saved.verdict) : "",
-       .proper = proper,
-       .full = q.full(),
-       .condition = proper && q.full() ? condition_number(q.lambda_packed(), q.size()) : 1,
-       .least_precision = proper ? least_precision(q) : 0});
+  saved.withheld =
+      why_withheld({.recipe = saved.recipe,
+                    .phase = phase,
+                    .round = saved.state.round,
+                    .rounds = log == nullptr ? nullptr : &log->rounds,
+                    .of_rounds = of_rounds,
+                    .distrust = saved.verdict.trust == Trust::none ? trust_text(saved.verdict) : "",
+                    .proper = proper,
+                    .full = q.full(),
+                    .condition = proper && q.full() ? condition_of(q, saved.layout) : 1,
+                    .least_precision = proper ? least_precision(q) : 0});
   saved.posterior = saved.withheld.empty();
   saved.start_precision =
       of_rounds ? start_precision_in(saved.recipe.phases[phase], saved.state.round, log) : 0;

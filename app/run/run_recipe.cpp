@@ -16,6 +16,7 @@
 #include "app/run/interrupt.h"
 #include "app/run/last_curvature.h"
 #include "app/run/last_evaluation.h"
+#include "app/run/last_intercepts.h"
 #include "app/run/live_report.h"
 #include "app/run/memory_warning.h"
 #include "app/run/progress.h"
@@ -147,7 +148,7 @@ void finish_run(const Recipe& recipe, const Task& task, Place& place, const RunD
   if (run.result.end != RunEnd::done) return;
   write_last_evaluation(directory.path(), run.result.state.round, place.reliability(),
                         risk_at_mean(recipe, task, run.result.state));
-  if (task.data() == nullptr || often_refused(summary)) return;
+  if (task.data() == nullptr || often_refused(summary) || recipe.model.estimate_noise) return;
   tell(noise_doubt(run.result.metrics, recipe.model.noise,
                    held_out_numbers(*task.data(), recipe.evaluate.examples)));
 }
@@ -233,11 +234,11 @@ RecipeRun run_recipe(const Recipe& given, const RunRecipeOptions& options) {
     progress.show(report);
     if (options.live != nullptr) options.live->follow(keeper.history().rounds);
   };
-  RecipeRun played{
-      .result = play_run({recipe, phases, task->population(), task->layout(), *place},
-                         task->initial_weights(),
-                         {.watch = watch, .stop_requested = interrupt_requested}, &keeper),
-      .history = {}};
+  RecipeRun played{.result = play_run(
+                       {recipe, phases, task->population(), task->layout(), *place, task->priors()},
+                       task->initial_weights(),
+                       {.watch = watch, .stop_requested = interrupt_requested}, &keeper),
+                   .history = {}};
   played.history = keeper.history();
   played.verdict = verdict_of(recipe, played.history);
   progress.close();
@@ -246,6 +247,7 @@ RecipeRun run_recipe(const Recipe& given, const RunRecipeOptions& options) {
     played.result.end = RunEnd::interrupted;
     played.result.goes_on_from = played.result.state.round;
   }
+  keep_intercepts(recipe, *task, run.directory, played.result.state);
   finish_run(recipe, *task, *place, run.directory, played);
   if (options.live != nullptr) {
     options.live->follow(played.history.rounds);

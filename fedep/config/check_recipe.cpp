@@ -54,6 +54,9 @@ class Checker {
   void operator()(std::string_view name, const std::optional<E>& value) const {
     if (value) (*this)(name, *value);
   }
+  void operator()(std::string_view name, const NoiseKey& noise, const Rule& rule) const {
+    if (!noise.estimated) (*this)(name, noise.deviation, rule);
+  }
   void operator()(std::string_view name, ColumnScaling scaling) const {
     if (scaling != ColumnScaling::none && scaling != ColumnScaling::pooled &&
         scaling != ColumnScaling::robust) {

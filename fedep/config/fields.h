@@ -64,12 +64,21 @@ void list_fields(Fields& f, DataSettings& s) {
   f("scale", s.scale);
 }
 
+// The key model.noise: a number, or "estimated".
+struct NoiseKey {
+  double& deviation;
+  bool& estimated;
+};
+inline constexpr std::string_view kEstimated = "estimated";
+
 template <class Fields>
 void list_fields(Fields& f, ModelSettings& s) {
   f("name", s.name);
   f("norm", s.norm);
   f("initial_scale", s.initial_scale, between(0, 1e5));
-  f("noise", s.noise, positive());
+  NoiseKey noise{s.noise, s.estimate_noise};
+  f("noise", noise, positive());
+  f("site_intercept", s.site_intercept);
   f("path", s.path);
 }
 

@@ -138,6 +138,16 @@ class Reader {
     if (find(name)) (*this)(name, damping.emplace(), rule);
   }
 
+  void operator()(std::string_view name, NoiseKey& noise, const Rule& rule) const {
+    const toml::node* node = find(name);
+    if (!node) return;
+    noise.estimated = node->is_string();
+    if (!noise.estimated && node->is_number()) return (*this)(name, noise.deviation, rule);
+    if (!noise.estimated || **node->as_string() != kEstimated) {
+      refuse(*node, name, "a positive number or estimated");
+    }
+  }
+
   void operator()(std::string_view name, ColumnScaling& scaling) const {
     const toml::node* node = find(name);
     if (!node) return;

@@ -297,6 +297,20 @@ TEST(ReadRecipe, ReadsEachDampingAndPrior) {
   EXPECT_EQ(server("prior = {}").prior, PriorSettings{});
 }
 
+TEST(ReadRecipe, ReadsNoiseThatIsGivenOrEstimated) {
+  const auto model = [](const std::string& line) {
+    return parse_recipe(with("[model]\n" + line)).model;
+  };
+  EXPECT_EQ(model("noise = 5"), (ModelSettings{.noise = 5}));
+  EXPECT_EQ(model("noise = \"estimated\""), (ModelSettings{.estimate_noise = true}));
+  EXPECT_EQ(model("site_intercept = true"), (ModelSettings{.site_intercept = true}));
+  for (const std::string wrong : {"\"guessed\"", "true", "-1", "[]"}) {
+    EXPECT_NE(refusal(with("[model]\nnoise = " + wrong)).find("model.noise must be"),
+              std::string::npos)
+        << wrong;
+  }
+}
+
 TEST(ReadRecipe, StartsTheFactorsOptimizerFromTheServers) {
   const Recipe recipe = parse_recipe(
       with("[server]\nfactor_optimizer.lr = 0.25\noptimizer = { lr = 0.5, momentum = 0.9 }"));

@@ -86,6 +86,9 @@ class Writer {
     if (value) (*this)(name, *value);
   }
 
+  void operator()(std::string_view name, const NoiseKey& noise, const Rule&) {
+    line(name, noise.estimated ? toml_value(kEstimated) : toml_value(noise.deviation));
+  }
   void operator()(std::string_view name, ColumnScaling scaling) {
     const auto word = word_for(scaling);
     line(name, word ? toml_value(*word) : scaling == ColumnScaling::pooled ? "true" : "false");

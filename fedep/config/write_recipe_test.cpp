@@ -50,6 +50,7 @@ struct Scrambler {
   void operator()(std::string_view, std::optional<E>& value) {
     value = words_of(E{}).back().value;
   }
+  void operator()(std::string_view, NoiseKey& noise, const Rule&) { noise.estimated = true; }
   void operator()(std::string_view, DampingSettings& damping, const Rule&) {
     damping.rule = DampingRule::constant;
     damping.constant = 0.3;
@@ -179,7 +180,8 @@ TEST(WriteRecipe, HasEveryKeyItEverHad) {
                                              "id_column",
                                              "group_column",
                                              "scale"}));
-  EXPECT_EQ(names_of<ModelSettings>(), (Names{"name", "norm", "initial_scale", "noise", "path"}));
+  EXPECT_EQ(names_of<ModelSettings>(),
+            (Names{"name", "norm", "initial_scale", "noise", "site_intercept", "path"}));
   EXPECT_EQ(names_of<ClientSettings>(), (Names{"epochs", "batch", "remainder", "weight_decay",
                                                "loss_times_batch", "optimizer"}));
   EXPECT_EQ(names_of<ServerSettings>(),

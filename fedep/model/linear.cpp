@@ -1,12 +1,18 @@
 #include "fedep/model/linear.h"
 
 #include <algorithm>
+#include <cmath>
+#include <string>
+
+#include <fmt/format.h>
 
 #include "fedep/message/check.h"
+#include "fedep/message/table.h"
 #include "fedep/model/blas.h"
 #include "fedep/model/initial_weights.h"
 #include "fedep/model/layer/elementwise.h"
 #include "fedep/model/layer/loss.h"
+#include "fedep/model/shared_extras.h"
 
 namespace fedep {
 namespace {
@@ -17,7 +23,10 @@ class Linear final : public Model {
       : shape_(shape),
         weights_(shape.features * shape.outputs),
         layout_{{"weight", {std::int64_t(shape.features), std::int64_t(shape.outputs)}},
-                {"bias", {std::int64_t(shape.outputs)}}} {}
+                {"bias", {std::int64_t(shape.outputs)}}} {
+    if (shape.log_site_sd) layout_.push_back({std::string(kLogSiteSd), {1}});
+    if (shape.log_noise) layout_.push_back({std::string(kLogNoise), {1}});
+  }
 
   const Layout& layout() const override { return layout_; }
   std::size_t outputs() const override { return shape_.outputs; }
@@ -26,7 +35,10 @@ class Linear final : public Model {
   void initialise(std::uint64_t seed, std::span<float> theta) const override {
     fill_initial_weights(seed, 0, shape_.initial_scale, theta.first(weights_));
     std::fill(theta.begin() + std::ptrdiff_t(weights_), theta.end(), 0.0f);
+    const SharedExtras extras = extras_of(layout_);
+    if (extras.log_site_sd) theta[*extras.log_site_sd] = float(std::log(kTypicalSiteSd));
   }
+  std::vector<Range> live() const override { return {{0, weights_ + shape_.outputs}}; }
 
   void logits(std::span<const float> theta, const Batch& batch, const Mode&,
               std::span<float> out) override {
@@ -85,13 +97,38 @@ std::unique_ptr<Model> make_linear(const LinearShape& shape) {
   return std::make_unique<Linear>(shape);
 }
 
+namespace {
+
+// What parameters beside the weights ask of data.
+void check_extras(const ModelSettings& settings, const DatasetInfo& data) {
+  const bool one_number = data.target == TargetKind::binary || data.target == TargetKind::real ||
+                          data.target == TargetKind::count;
+  if (settings.site_intercept && (data.sparse || !one_number)) {
+    throw InputError(fmt::format(
+        "model.site_intercept needs dense columns and an outcome that is yes or no, a number or a "
+        "count, but {} have not",
+        shown(data.name)));
+  }
+  if (settings.estimate_noise && (data.sparse || data.target != TargetKind::real)) {
+    throw InputError(fmt::format(
+        "model.noise can be estimated where the outcome is a number and columns are dense, but {} "
+        "are other data",
+        shown(data.name)));
+  }
+}
+
+}  // namespace
+
 std::unique_ptr<Model> linear_model(const ModelSettings& settings, const DatasetInfo& data) {
+  check_extras(settings, data);
   const LinearShape shape{.features = data.feature_count(),
                           .outputs = data.outputs,
                           .target = data.target,
                           .noise = settings.noise,
                           .initial_scale = settings.initial_scale,
-                          .exposure = data.has_exposure};
+                          .exposure = data.has_exposure,
+                          .log_site_sd = settings.site_intercept,
+                          .log_noise = settings.estimate_noise};
   if (data.sparse) return make_sparse_linear(shape);
   return make_linear(shape);
 }

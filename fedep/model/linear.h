@@ -26,6 +26,8 @@ struct LinearShape {
   double noise = 1.0;          // of real targets
   double initial_scale = 0.0;  // of the weights; the bias starts at zero
   bool exposure = false;       // of counts: batches must have Batch::log_exposure
+  // Parameters behind the weights (shared_extras.h), of one dense output.
+  bool log_site_sd = false, log_noise = false;
 };
 
 // On Batch::dense.

@@ -78,6 +78,10 @@ std::unique_ptr<Model> make_model(const ModelSettings& settings, const DatasetIn
     throw InputError(fmt::format("model {}: exposures (data.exposure_column) need the model linear",
                                  settings.name));
   }
+  const std::string_view key = settings.site_intercept ? "site_intercept" : "noise = \"estimated\"";
+  if ((settings.site_intercept || settings.estimate_noise) && !row.is_linear) {
+    throw InputError(fmt::format("model.{} needs the model linear, but is {}", key, settings.name));
+  }
   return row.make(settings, data);
 }
 

@@ -10,6 +10,7 @@
 #include "fedep/model/registry.h"
 #include "fedep/round/phase.h"
 #include "fedep/sim/rows/client_rows.h"
+#include "fedep/sim/rows/site_model.h"
 
 namespace fedep {
 namespace {
@@ -76,11 +77,13 @@ CooldownSettings cooldown_of_draws(int rounds) {
 }
 
 // Makes it so, and says by what.
-std::string full_by(PhaseSettings& phase, std::string_view asked) {
+std::string full_by(PhaseSettings& phase, std::string_view asked, bool extras) {
   if (!phase.inference) phase.inference.emplace();
   InferenceSettings& inference = *phase.inference;
   inference.family = FamilyChoice::full;
   if (inference.name.empty()) inference.name = kDefaultRowMethod;
+  // A client may take more out of log_site_sd than the others have put in.
+  if (extras && phase.guard.mode == GuardMode::count) phase.guard.mode = GuardMode::back_off;
   std::string text = fmt::format("family full{}, by {}", asked, inference.name);
   if (find_row_method(inference.name)->draws && !has_rate_of_its_own(phase)) {
     phase.cooldown = cooldown_of_draws(phase.rounds);
@@ -104,7 +107,7 @@ std::string decide_phase(Recipe& recipe, const Task& task, std::size_t i) {
       }
       return fmt::format("family {}, as asked", *word_for(given.family));
     case FamilyChoice::automatic:
-      if (needs_rows) break;
+      if (needs_rows || has_extras(recipe.model)) break;
       if (const std::string why = problem_unasked(recipe, task, i); !why.empty()) {
         if (given.name.empty()) {
           throw InputError(
@@ -113,15 +116,21 @@ std::string decide_phase(Recipe& recipe, const Task& task, std::size_t i) {
         }
         return fmt::format("the family that {} has, because {}", given.name, why);
       }
-      return full_by(phase, "");
+      return full_by(phase, "", false);
     case FamilyChoice::full:
       break;
   }
   if (const std::string why = problem_of(recipe, task, i, kMostWeightsOfAMatrix); !why.empty()) {
+    if (has_extras(recipe.model)) {
+      throw InputError(
+          fmt::format("{} needs the family full in phase.{}, which cannot be had, because {}",
+                      extras_key(recipe.model), i, why));
+    }
     throw InputError(
         fmt::format("phase.{}.inference.family: full cannot be had, because {}", i, why));
   }
-  return full_by(phase, ", as asked");
+  const bool asked = given.family == FamilyChoice::full || needs_rows;
+  return full_by(phase, asked ? ", as asked" : "", has_extras(recipe.model));
 }
 
 }  // namespace
@@ -147,6 +156,8 @@ Recipe with_families_of(const Recipe& there, Recipe given) {
     if (method != nullptr && method->draws && !has_rate_of_its_own(given.phases[i])) {
       given.phases[i].cooldown = there.phases[i].cooldown;
     }
+    GuardSettings& guard = given.phases[i].guard;
+    if (has_extras(given.model) && guard.mode == GuardMode::count) guard = there.phases[i].guard;
     if (open && open->family != FamilyChoice::automatic) continue;
     if (!open) open.emplace();
     open->family = FamilyChoice::full;

@@ -15,6 +15,7 @@
 #include "fedep/sim/chain/chain.h"
 #include "fedep/sim/chain/local_learning.h"
 #include "fedep/sim/process.h"
+#include "fedep/sim/rows/site_model.h"
 #include "fedep/sim/score/evaluation.h"
 #include "fedep/sim/score/score_state.h"
 #include "fedep/sim/score/tempered.h"
@@ -40,7 +41,7 @@ void check_phase(const PhaseSettings& phase, int epochs, TargetKind target) {
 
 class LearningTask final : public Task {
  public:
-  LearningTask(const Recipe& recipe, std::unique_ptr<Dataset> data)
+  LearningTask(const Recipe& recipe, std::unique_ptr<Dataset> data, const TaskOptions& options)
       : recipe_(recipe),
         data_(std::move(data)),
         model_(make_model(recipe.model, data_->info())),
@@ -51,6 +52,12 @@ class LearningTask final : public Task {
     }
     for (std::size_t i = 0; i < population_.size(); ++i) index_[population_[i].key] = i;
     check_learning(recipe, data_->info().target);
+    const SharedExtras extras = extras_of(model_->layout());
+    if (extras.any()) {
+      const double known = options.outcome_deviation;
+      const bool finds = extras.log_noise && !(known > 0);
+      priors_ = extra_priors(extras, finds ? outcome_deviation(*data_) : known);
+    }
   }
 
   const Population& population() const override { return population_; }
@@ -58,8 +65,10 @@ class LearningTask final : public Task {
   HostVector<float> initial_weights() const override {
     HostVector<float> theta(model_->size());
     model_->initialise(recipe_.seed, theta.span());
+    for (const CoordinatePrior& prior : priors_) theta[prior.coordinate] = float(prior.mean);
     return theta;
   }
+  std::vector<CoordinatePrior> priors() const override { return priors_; }
   Family family_of(std::string_view inference) const override {
     return is_row_method_only(inference) ? Family::full : find_method(inference).family;
   }
@@ -94,6 +103,7 @@ class LearningTask final : public Task {
   std::unique_ptr<Dataset> data_;
   std::unique_ptr<Model> model_;  // for its layout and first weights
   Population population_;
+  std::vector<CoordinatePrior> priors_;
   ClientIndex index_;
   Evaluation evaluation_;
   std::optional<Evaluation> calibration_;
@@ -130,6 +140,7 @@ bool has_calibration_rows(const Dataset& data) {
 
 void check_learning(const Recipe& recipe, TargetKind target) {
   check_chain({.client = recipe.client});
+  check_site_model(recipe);
   for (const PhaseSettings& phase : recipe.phases) {
     check_phase(phase, recipe.client.epochs, target);
   }
@@ -140,9 +151,10 @@ std::unique_ptr<Task> make_learning_task(const Recipe& recipe,
   return make_learning_task(recipe, open_task_data(recipe, data_folder));
 }
 
-std::unique_ptr<Task> make_learning_task(const Recipe& recipe, std::unique_ptr<Dataset> data) {
+std::unique_ptr<Task> make_learning_task(const Recipe& recipe, std::unique_ptr<Dataset> data,
+                                         const TaskOptions& options) {
   check_process_is_prepared();
-  return std::make_unique<LearningTask>(recipe, std::move(data));
+  return std::make_unique<LearningTask>(recipe, std::move(data), options);
 }
 
 }  // namespace fedep

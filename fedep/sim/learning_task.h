@@ -23,7 +23,12 @@ void check_learning(const Recipe& recipe, TargetKind target);
 
 std::unique_ptr<Task> make_learning_task(const Recipe& recipe,
                                          const std::filesystem::path& data_folder);
+// What is known beside a recipe and its data.
+struct TaskOptions {
+  double outcome_deviation = 0;  // around which the prior of estimated noise lies; 0: the data's
+};
 // The same on data at hand, whatever the recipe says of them.
-std::unique_ptr<Task> make_learning_task(const Recipe& recipe, std::unique_ptr<Dataset> data);
+std::unique_ptr<Task> make_learning_task(const Recipe& recipe, std::unique_ptr<Dataset> data,
+                                         const TaskOptions& options = {});
 
 }  // namespace fedep

@@ -26,6 +26,8 @@ class Task {
   virtual const Population& population() const = 0;
   virtual const Layout& layout() const = 0;
   virtual HostVector<float> initial_weights() const = 0;
+  // Of coordinates whose prior is not server.prior.
+  virtual std::vector<CoordinatePrior> priors() const { return {}; }
   // The family of the tilted distributions that this inference method returns.
   virtual Family family_of(std::string_view inference) const = 0;
   // A worker's own; several may be in use at once.

@@ -28,6 +28,7 @@
 #include "fedep/sim/learning_task.h"
 #include "fedep/sim/place/places.h"
 #include "fedep/sim/rows/client_rows.h"
+#include "fedep/sim/rows/site_model.h"
 
 namespace fedep {
 namespace {
@@ -63,16 +64,18 @@ Moments moments_of(const Curvature& curvature, const Message& prior) {
 }
 
 // After the last round of a run in memory, and its last round of curvature where it has one.
-Moments run_moments(const Recipe& given, std::unique_ptr<Dataset> data) {
-  const std::unique_ptr<Task> task = make_learning_task(given, std::move(data));
+Moments run_moments(const Recipe& given, std::unique_ptr<Dataset> data, double outcome_deviation) {
+  const std::unique_ptr<Task> task =
+      make_learning_task(given, std::move(data), {.outcome_deviation = outcome_deviation});
   const Recipe recipe = decide_families(given, *task).recipe;
   const std::vector<Phase> phases =
       plan_phases(recipe, [&](std::string_view name) { return task->family_of(name); });
   const std::unique_ptr<SiteStore> sites = make_memory_store();
   const std::unique_ptr<Place> place = find_place("cpu", 1).make(recipe, *task, *sites, {});
-  const ServerState state = play_run({recipe, phases, task->population(), task->layout(), *place},
-                                     task->initial_weights())
-                                .state;
+  const ServerState state =
+      play_run({recipe, phases, task->population(), task->layout(), *place, task->priors()},
+               task->initial_weights())
+          .state;
   if (!has_curvature(recipe)) return moments_of(state.global);
   return moments_of(play_curvature(recipe, *task, state).value(), state.prior);
 }
@@ -106,16 +109,32 @@ class Study {
       : recipe_(without_scores(recipe)),
         rows_(rows),
         likelihood_(make_model(recipe.model, rows.info())->likelihood()),
+        extras_(extras_of(make_model(recipe.model, rows.info())->layout())),
         truths_(recipe.server.prior.value()),
         used_(has_coefficient(rows.info())) {
     truths_.precision = truth_precision.value_or(truths_.precision);
+    if (extras_.log_noise) outcome_deviation_ = outcome_deviation(rows);
+    extra_priors_ = extra_priors(extras_, outcome_deviation_);
+    used_.resize(used_.size() + extra_priors_.size(), true);
   }
 
   Replicate play(std::size_t number) const {
     Recipe recipe = recipe_;
     recipe.seed = seed_of(recipe_, number);
-    const std::vector<double> truth = draw_truth(truths_, used_.size(), recipe.seed);
-    const Moments q = run_moments(recipe, draw_outcomes(rows_, truth, likelihood_, recipe.seed));
+    const std::size_t weights = used_.size() - extra_priors_.size();
+    std::vector<double> truth = draw_truth(truths_, weights, recipe.seed);
+    Stream of_extras({.seed = recipe.seed, .purpose = Purpose::simulation, .step = 2});
+    for (const CoordinatePrior& prior : extra_priors_) {
+      truth.push_back(prior.mean + of_extras.normal() / std::sqrt(prior.precision));
+    }
+    const auto drawn = [&](const std::optional<std::size_t>& at, double otherwise) {
+      return at ? std::exp(truth[*at]) : otherwise;
+    };
+    const Likelihood likelihood(likelihood_.target, drawn(extras_.log_noise, likelihood_.noise));
+    const Moments q = run_moments(recipe,
+                                  draw_outcomes(rows_, std::span(truth).first(weights), likelihood,
+                                                recipe.seed, drawn(extras_.log_site_sd, 0)),
+                                  outcome_deviation_);
     Stream stream({.seed = recipe.seed, .purpose = Purpose::simulation, .step = 1});
     Replicate out;
     for (std::size_t j = 0; j < truth.size(); ++j) {
@@ -127,7 +146,9 @@ class Study {
     return out;
   }
   std::vector<std::string> names() const {
-    const std::vector<std::string> all = names_of(rows_.info());
+    std::vector<std::string> all = names_of(rows_.info());
+    if (extras_.log_site_sd) all.emplace_back(kLogSiteSd);
+    if (extras_.log_noise) all.emplace_back(kLogNoise);
     std::vector<std::string> out;
     for (std::size_t j = 0; j < all.size(); ++j) {
       if (used_[j]) out.push_back(all[j]);
@@ -139,7 +160,10 @@ class Study {
   Recipe recipe_;
   const Dataset& rows_;
   Likelihood likelihood_;
-  PriorSettings truths_;  // what they are drawn from
+  SharedExtras extras_;
+  PriorSettings truths_;                       // what weights are drawn from
+  double outcome_deviation_ = 0;               // of the rows' own outcomes,
+  std::vector<CoordinatePrior> extra_priors_;  // around which log σ is drawn
   std::vector<bool> used_;
 };
 

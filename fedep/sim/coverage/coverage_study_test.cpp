@@ -88,6 +88,28 @@ TEST(CoverageStudy, ALastRoundOfCurvatureIsWhatIsTried) {
   }
 }
 
+// Truths of log tau and log sigma are drawn from their priors, and intercepts of clients' own from N(m, tau²).
+TEST(CoverageStudy, InterceptsOfTheirOwnAndEstimatedNoiseAreTriedToo) {
+  Recipe recipe = regression_recipe();
+  recipe.data.clients = 8;
+  recipe.server.clients_per_round = 8;
+  recipe.server.damping = {.rule = DampingRule::constant, .constant = 0.5};
+  recipe.phases[0].inference = InferenceSettings{};
+  recipe.phases[0].rounds = 12;
+  Recipe noise = recipe, site = recipe;
+  noise.model.estimate_noise = true;
+  site.model.site_intercept = true;
+  for (const auto& [with, name] : {std::pair{noise, "log_noise"}, std::pair{site, "log_site_sd"}}) {
+    const CoverageStudy found = study(resolved(with), {.replicates = 100});
+    ASSERT_EQ(found.replicates.size(), 100u) << found.first_failure;
+    EXPECT_EQ(found.names, (std::vector<std::string>{"x1", "x2", "x3", "intercept", name}));
+    EXPECT_THAT(doubts_of(found), IsEmpty());
+    // Truths differ from replicate to replicate, and q has learned of them.
+    EXPECT_NE(found.replicates[0][4].truth, found.replicates[1][4].truth);
+    EXPECT_LT(found.replicates[0][4].deviation, 0.8);
+  }
+}
+
 TEST(CoverageStudy, AReplicateDependsOnItsNumberAlone) {
   const auto bits = [](const CoverageStudy& found) {
     std::vector<double> out;

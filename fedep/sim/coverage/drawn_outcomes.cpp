@@ -30,8 +30,8 @@ double draw_count(Stream& stream, double log_mean, const std::string& client) {
 class DrawnOutcomes final : public Dataset {
  public:
   DrawnOutcomes(const Dataset& rows, std::span<const double> truth, const Likelihood& likelihood,
-                std::uint64_t seed)
-      : rows_(rows), likelihood_(likelihood) {
+                std::uint64_t seed, double site_sd)
+      : rows_(rows), likelihood_(likelihood), site_sd_(site_sd) {
     for (std::size_t k = 0; k < rows.clients().size(); ++k) {
       outcomes_.push_back(draw(k, truth, seed));
     }
@@ -64,9 +64,14 @@ class DrawnOutcomes final : public Dataset {
     const GlmRows rows = rows_of(rows_, client, likelihood_);
     Stream stream(
         {.seed = seed, .purpose = Purpose::simulation, .client = client_key(rows.client)});
+    Stream of_site({.seed = seed,
+                    .purpose = Purpose::simulation,
+                    .client = client_key(rows.client),
+                    .step = 1});
+    const double own = site_sd_ > 0 ? site_sd_ * of_site.normal() : 0;
     std::vector<double> out;
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      double f = rows.offset.empty() ? 0 : rows.offset[i];
+      double f = own + (rows.offset.empty() ? 0 : rows.offset[i]);
       for (std::size_t j = 0; j < truth.size(); ++j) f += truth[j] * rows.row(i)[j];
       out.push_back(outcome(stream, f, rows.client));
     }
@@ -85,6 +90,7 @@ class DrawnOutcomes final : public Dataset {
 
   const Dataset& rows_;
   Likelihood likelihood_;
+  double site_sd_;
   std::vector<std::vector<double>> outcomes_;  // by client
   std::vector<std::string> nobody_;
 };
@@ -99,8 +105,9 @@ std::vector<double> draw_truth(const PriorSettings& prior, std::size_t size, std
 }
 
 std::unique_ptr<Dataset> draw_outcomes(const Dataset& rows, std::span<const double> truth,
-                                       const Likelihood& likelihood, std::uint64_t seed) {
-  return std::make_unique<DrawnOutcomes>(rows, truth, likelihood, seed);
+                                       const Likelihood& likelihood, std::uint64_t seed,
+                                       double site_sd) {
+  return std::make_unique<DrawnOutcomes>(rows, truth, likelihood, seed, site_sd);
 }
 
 }  // namespace fedep

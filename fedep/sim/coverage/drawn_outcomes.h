@@ -23,7 +23,9 @@ std::vector<double> draw_truth(const PriorSettings& prior, std::size_t size, std
 
 // Nothing is held out. `rows` must outlive the result and have dense features and one outcome: yes or
 // no, a number or a count. Throws InputError where the truth makes counts that a float does not hold.
+// `site_sd`: what clients' intercepts vary by around the truth's, each drawn from a normal distribution.
 std::unique_ptr<Dataset> draw_outcomes(const Dataset& rows, std::span<const double> truth,
-                                       const Likelihood& likelihood, std::uint64_t seed);
+                                       const Likelihood& likelihood, std::uint64_t seed,
+                                       double site_sd = 0);
 
 }  // namespace fedep

@@ -4,6 +4,7 @@
 #include "fedep/message/check.h"
 #include "fedep/message/dense_gaussian.h"
 #include "fedep/sim/rows/client_rows.h"
+#include "fedep/sim/rows/site_model.h"
 
 namespace fedep {
 namespace {
@@ -61,9 +62,23 @@ ClientRun infer_on_rows(const Dataset& data, std::size_t client, const Visit& vi
     });
     return run;
   }
-  const GlmRows rows = rows_of(data, client, model.likelihood());
+  const SharedExtras extras = extras_of(model.layout());
+  const SiteParts parts = parts_of(extras);
+  const GlmRows rows =
+      rows_of(data, client, likelihood_at(model.likelihood(), extras, visit.round.mean.span()));
   if (rows.size() == 0) return run;
-  check_same_size("infer_on_rows", "cavity", rows.columns, visit.cavity.size());
+  check_same_size("infer_on_rows", "cavity", rows.columns + parts.size(), visit.cavity.size());
+  if (extras.any()) {
+    // q's own (log τ, log σ) are where a tilted distribution that has converged has them too.
+    Eigen::VectorXd start(Eigen::Index(parts.size()));
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      start[Eigen::Index(i)] = double(visit.round.mean[extras.weights + i]);
+    }
+    run.tilted = tilted_on(rows, visit, weight_decay, numbers, [&](const auto& cavity) {
+      return site_tilted(cavity, rows, parts, start);
+    });
+    return run;
+  }
   const Address address{.seed = visit.round.seed,
                         .purpose = Purpose::langevin,
                         .round = std::uint32_t(visit.round.round),

@@ -1,5 +1,6 @@
 // A client's visit in a phase of the full family: the tilted distribution of its rows, by a method of
-// inference/rows/row_method.h. No chain runs, and nothing of client.* is read but its weight decay.
+// inference/rows/row_method.h, or by inference/rows/site_tilted.h where clients have intercepts of their own or
+// noise is estimated. No chain runs, and nothing of client.* is read but its weight decay.
 #pragma once
 
 #include <cstddef>

@@ -7,6 +7,7 @@
 #include "fedep/algorithm/algorithm.h"
 #include "fedep/data/append_batch.h"
 #include "fedep/random/stream.h"
+#include "fedep/sim/rows/own_intercept.h"
 #include "fedep/sim/score/tempered.h"
 
 namespace fedep {
@@ -48,9 +49,18 @@ const Batch& Evaluation::batch(std::size_t chunk) {
   return scratch_;
 }
 
-std::vector<double> Evaluation::predict(const HostVector<float>& theta, const Batch& examples) {
+InterceptAt Evaluation::intercepts(const Batches& batches, const OwnIntercepts& own) const {
+  return [this, &batches, &own](std::size_t number, std::size_t row) -> const OwnIntercept& {
+    return own.of(data_.test_clients()[data_.test_client(batches.example(number, row))]);
+  };
+}
+
+std::vector<double> Evaluation::predict(const HostVector<float>& theta, const Batch& examples,
+                                        const Batches& among, std::size_t number,
+                                        const OwnIntercepts& own) {
   logits_.resize(examples.size * model_->outputs());
   model_->logits(theta.span(), examples, {}, logits_);
+  add_own_intercepts(*model_, theta.span(), number, intercepts(among, own), 0, logits_);
   return predictions_of(model_->target(), logits_, model_->outputs());
 }
 
@@ -72,18 +82,17 @@ Evaluation::Batches Evaluation::chosen(const Subsample& which) {
   const auto batches_of = [&](std::size_t examples) { return (examples + chunk_ - 1) / chunk_; };
   if (which.examples == 0 || which.examples >= data_.test_size()) {
     return {batches_of(data_.test_size()),
-            [this](std::size_t i) -> const Batch& { return batch(i); }};
+            [this](std::size_t i) -> const Batch& { return batch(i); },
+            [this](std::size_t i, std::size_t row) { return i * chunk_ + row; }};
   }
+  const std::vector<std::size_t> all = subsample(which, data_.test_size());
   return {batches_of(which.examples),
-          [this, all = subsample(which, data_.test_size())](std::size_t i) -> const Batch& {
+          [this, all](std::size_t i) -> const Batch& {
             const std::size_t begin = i * chunk_;
             scratch_ = gather(std::span(all).subspan(begin, std::min(chunk_, all.size() - begin)));
             return scratch_;
-          }};
-}
-
-std::unique_ptr<Scores> Evaluation::no_scores() const {
-  return make_scores(model_->likelihood(), model_->outputs());
+          },
+          [this, all](std::size_t i, std::size_t row) { return all[i * chunk_ + row]; }};
 }
 
 Metrics Evaluation::metrics_of(const Scores& scores) {
@@ -92,23 +101,32 @@ Metrics Evaluation::metrics_of(const Scores& scores) {
 }
 
 Metrics Evaluation::at(const HostVector<float>& theta, const Subsample& which, double temperature) {
-  const auto scores = no_scores();
+  const auto scores = make_scores(likelihood_at(*model_, theta.span()), model_->outputs());
   const Batches batches = chosen(which);
+  const OwnIntercepts own = own_intercepts(data_, *model_, theta.span());
   for (std::size_t i = 0; i < batches.count; ++i) {
     const Batch& examples = batches.at(i);
-    std::vector<double> predictions = predict(theta, examples);
+    std::vector<double> predictions = predict(theta, examples, batches, i, own);
     temper(model_->target(), predictions, model_->outputs(), temperature);
     scores->add(predictions, {}, examples);
   }
   return metrics_of(*scores);
 }
 
+// Where clients' own intercepts are known at q's mean.
+OwnIntercepts Evaluation::own_intercepts_of(const Message& q) const {
+  if (!extras_of(model_->layout()).log_site_sd) return {};
+  return own_intercepts(data_, *model_, mean(q).span());
+}
+
 TemperatureLosses Evaluation::losses_at(const HostVector<float>& theta) {
   TemperatureLosses losses;
   const Batches batches = chosen({});
+  const OwnIntercepts own = own_intercepts(data_, *model_, theta.span());
   for (std::size_t i = 0; i < batches.count; ++i) {
     const Batch& examples = batches.at(i);
-    add_losses(model_->target(), predict(theta, examples), model_->outputs(), examples, losses);
+    add_losses(model_->target(), predict(theta, examples, batches, i, own), model_->outputs(),
+               examples, losses);
   }
   return losses;
 }
@@ -116,25 +134,31 @@ TemperatureLosses Evaluation::losses_at(const HostVector<float>& theta) {
 TemperatureLosses Evaluation::losses_marginal(const Message& q, const MarginalDraws& draws) {
   TemperatureLosses losses;
   const Batches batches = chosen({});
+  const OwnIntercepts own = own_intercepts_of(q);
   average_over_draws(
       *model_, q, {.seed = draws.seed, .round = draws.round, .samples = draws.samples},
-      batches.count, batches.at, [&](std::size_t i, const Predictions& predictions) {
+      batches.count, batches.at,
+      [&](std::size_t i, const Predictions& predictions) {
         add_losses(model_->target(), predictions.mean, model_->outputs(), batches.at(i), losses);
-      });
+      },
+      intercepts(batches, own));
   return losses;
 }
 
 Metrics Evaluation::marginal(const Message& q, const MarginalDraws& draws, double temperature) {
-  const auto scores = no_scores();
+  const auto scores = make_scores(average_likelihood(*model_, q), model_->outputs());
+  const OwnIntercepts own = own_intercepts_of(q);
   const Batches batches =
       chosen({.seed = draws.seed, .round = draws.round, .examples = draws.examples});
-  average_over_draws(*model_, q,
-                     {.seed = draws.seed, .round = draws.round, .samples = draws.samples},
-                     batches.count, batches.at, [&](std::size_t i, const Predictions& predictions) {
-                       std::vector<double> mean = predictions.mean;
-                       temper(model_->target(), mean, model_->outputs(), temperature);
-                       scores->add(mean, predictions.spread, batches.at(i));
-                     });
+  average_over_draws(
+      *model_, q, {.seed = draws.seed, .round = draws.round, .samples = draws.samples},
+      batches.count, batches.at,
+      [&](std::size_t i, const Predictions& predictions) {
+        std::vector<double> mean = predictions.mean;
+        temper(model_->target(), mean, model_->outputs(), temperature);
+        scores->add(mean, predictions.spread, batches.at(i));
+      },
+      intercepts(batches, own));
   Metrics metrics = metrics_of(*scores);
   for (auto& [name, value] : metrics) name += "_marginal";
   return metrics;
@@ -142,18 +166,20 @@ Metrics Evaluation::marginal(const Message& q, const MarginalDraws& draws, doubl
 
 std::vector<ClientMetrics> Evaluation::per_client(const HostVector<float>& theta) {
   const std::size_t features = data_.info().feature_count();
+  const OwnIntercepts own = own_intercepts(data_, *model_, theta.span());
+  const Batches batches = chosen({});
   std::map<std::size_t, std::unique_ptr<Scores>> by_client;
   const std::size_t chunks = (data_.test_size() + chunk_ - 1) / chunk_;
   for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
     const Batch& examples = batch(chunk);
-    const std::vector<double> predictions = predict(theta, examples);
+    const std::vector<double> predictions = predict(theta, examples, batches, chunk, own);
     for (std::size_t begin = 0; begin < examples.size;) {
       const std::size_t client = data_.test_client(chunk * chunk_ + begin);
       std::size_t end = begin + 1;
       while (end < examples.size && data_.test_client(chunk * chunk_ + end) == client) ++end;
       auto& scores = by_client[client];
-      if (!scores) scores = no_scores();
       const std::size_t outputs = model_->outputs();
+      if (!scores) scores = make_scores(likelihood_at(*model_, theta.span()), outputs);
       scores->add(std::span(predictions).subspan(begin * outputs, (end - begin) * outputs), {},
                   rows_of(examples, begin, end, features));
       begin = end;

@@ -24,6 +24,8 @@
 
 namespace fedep {
 
+class OwnIntercepts;  // sim/rows/own_intercept.h
+
 // Which held-out examples a round is scored on: so many, drawn without replacement, anew for every
 // round. None asked for, or as many as there are: all of them.
 struct Subsample {
@@ -81,12 +83,15 @@ class Evaluation {
   struct Batches {
     std::size_t count = 0;
     BatchAt at;
+    std::function<std::size_t(std::size_t batch, std::size_t row)> example;  // among the held-out
   };
   Batches chosen(const Subsample& which);
   const Batch& batch(std::size_t chunk);
   Batch gather(std::span<const std::size_t> examples);
-  std::vector<double> predict(const HostVector<float>& theta, const Batch& batch);
-  std::unique_ptr<Scores> no_scores() const;
+  std::vector<double> predict(const HostVector<float>& theta, const Batch& batch,
+                              const Batches& among, std::size_t number, const OwnIntercepts& own);
+  OwnIntercepts own_intercepts_of(const Message& q) const;
+  InterceptAt intercepts(const Batches& batches, const OwnIntercepts& own) const;
   Metrics metrics_of(const Scores& scores);
 
   const Dataset& data_;

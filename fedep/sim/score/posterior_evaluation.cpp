@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "fedep/message/error.h"
+#include "fedep/sim/rows/own_intercept.h"
 #include "fedep/sim/score/scores.h"
 
 namespace fedep {
@@ -82,11 +83,8 @@ class Scorer {
 // One Scorer for all, one for each client.
 class Board {
  public:
-  Board(const Dataset& data, const Model& model)
-      : data_(data),
-        likelihood_(model.likelihood()),
-        outputs_(model.outputs()),
-        all_(likelihood_, outputs_) {}
+  Board(const Dataset& data, const Likelihood& likelihood, std::size_t outputs)
+      : data_(data), likelihood_(likelihood), outputs_(outputs), all_(likelihood_, outputs_) {}
 
   // Predictions for the held-out examples from `first` on.
   void add(std::size_t first, const Batch& batch, const Predictions& predictions) {
@@ -138,22 +136,30 @@ PosteriorEvaluation evaluate_posterior(const Dataset& data, Model& model, const 
     return batch;
   };
   Predictive predictive(model, state, use);
-  Board point(data, model), marginal(data, model);
+  Board point(data, likelihood_at(model, predictive.weights().span()), model.outputs());
+  Board marginal(data, draws ? average_likelihood(model, state.global) : model.likelihood(),
+                 model.outputs());
+  const OwnIntercepts own = own_intercepts(data, model, predictive.weights().span());
+  const InterceptAt intercept_at = [&](std::size_t i, std::size_t row) -> const OwnIntercept& {
+    return own.of(data.test_clients()[data.test_client(i * kChunk + row)]);
+  };
   const bool selects = can_be_selective(model.target());
   SelectiveScores selective(model.target(), model.outputs());
   for (std::size_t i = 0; i < batches; ++i) {
-    const Predictions predictions = predictive.point(batch_at(i));
+    const Predictions predictions = predictive.point(batch_at(i), intercept_at, i);
     point.add(i * kChunk, batch, predictions);
     if (selects) selective.add_point(predictions, batch);
   }
   if (draws) {
     DrawSettings with_entropy = *draws;
     with_entropy.entropy = selects;
-    predictive.marginal(with_entropy, batches, batch_at,
-                        [&](std::size_t i, const Predictions& predictions) {
-                          marginal.add(i * kChunk, batch_at(i), predictions);
-                          if (selects) selective.add_marginal(predictions, batch);
-                        });
+    predictive.marginal(
+        with_entropy, batches, batch_at,
+        [&](std::size_t i, const Predictions& predictions) {
+          marginal.add(i * kChunk, batch_at(i), predictions);
+          if (selects) selective.add_marginal(predictions, batch);
+        },
+        intercept_at);
   }
   PosteriorEvaluation out{.examples = point.all().examples(),
                           .metrics = point.all().metrics(),

@@ -8,8 +8,10 @@
 
 #include "fedep/message/check.h"
 #include "fedep/metric/counts.h"
+#include "fedep/metric/normal_quantile.h"
 #include "fedep/metric/probability.h"
 #include "fedep/random/stream.h"
+#include "fedep/sim/rows/own_intercept.h"
 #include "fedep/sim/score/scores.h"
 #include "fedep/sim/score/tempered.h"
 
@@ -24,8 +26,8 @@ double binary_entropy(double p) {
   return term(p) + term(1 - p);
 }
 
-std::vector<double> entropies_of(const Model& model, std::span<const double> predictions) {
-  const Likelihood likelihood = model.likelihood();
+std::vector<double> entropies_of(const Model& model, const Likelihood& likelihood,
+                                 std::span<const double> predictions) {
   std::vector<double> out;
   for (std::size_t begin = 0; begin < predictions.size(); begin += model.outputs()) {
     out.push_back(predictive_entropy(likelihood.target, predictions.subspan(begin, model.outputs()),
@@ -50,7 +52,7 @@ class Average {
   explicit Average(const DrawSettings& draws)
       : with_entropy_(draws.entropy), level_(draws.level), temperature_(draws.temperature) {}
 
-  void add(const Model& model, std::vector<double> predictions) {
+  void add(const Model& model, const Likelihood& likelihood, std::vector<double> predictions) {
     const std::size_t outputs = model.outputs(), examples = predictions.size() / outputs;
     const bool spreads = model.target() == TargetKind::real || model.target() == TargetKind::count;
     if (mean_.draws() == 0) {
@@ -59,7 +61,7 @@ class Average {
       entropy_ = ProbabilityMean(with_entropy_ ? examples : 0);
     }
     mean_.add(predictions);
-    if (with_entropy_) entropy_.add(entropies_of(model, predictions));
+    if (with_entropy_) entropy_.add(entropies_of(model, likelihood, predictions));
     if (level_ > 0) {
       std::vector<double>& kept = draws_.emplace_back(predictions);
       temper(model.target(), kept, outputs, temperature_);
@@ -96,9 +98,18 @@ class Average {
   ProbabilityMean mean_{0}, squares_{0}, entropy_{0};
 };
 
-std::vector<double> predict(Model& model, std::span<const float> theta, const Batch& batch) {
+// Where in its distribution a draw's intercept lies: parts of 1 that the golden ratio spreads evenly, however
+// many draws there are.
+double spread_evenly(int draw) {
+  const double place = 0.5 + draw * (std::numbers::phi - 1);
+  return normal_quantile(place - std::floor(place));
+}
+
+std::vector<double> predict(Model& model, std::span<const float> theta, const Batch& batch,
+                            std::size_t number, const InterceptAt& intercept_at, double z) {
   std::vector<float> logits(batch.size * model.outputs());
   model.logits(theta, batch, {}, logits);
+  add_own_intercepts(model, theta, number, intercept_at, z, logits);
   return predictions_of(model.target(), logits, model.outputs());
 }
 
@@ -114,7 +125,8 @@ HostVector<float> noise_of(const Message& q, std::uint64_t seed, std::int64_t ro
 
 HostVector<float> draw(const Model& model, const Message& q, const DrawSettings& draws, int index) {
   HostVector<float> noise = noise_of(q, draws.seed, draws.round, index);
-  if (draws.last_layer) {
+  // A linear model is its last layer.
+  if (draws.last_layer && !extras_of(model.layout()).any()) {
     const Range range = last_layer(model.layout(), model.outputs());
     std::fill_n(noise.span().begin(), range.begin, 0.0f);
   }
@@ -177,11 +189,12 @@ Predictive::Predictive(Model& model, const ServerState& state, const PredictiveU
   check_same_size("Predictive", "weights", model.size(), point_.size());
 }
 
-Predictions Predictive::point(const Batch& batch) {
+Predictions Predictive::point(const Batch& batch, const InterceptAt& intercept_at,
+                              std::size_t number) {
   Average one(DrawSettings{.entropy = true});
-  std::vector<double> predictions = predict(model_, point_.span(), batch);
+  std::vector<double> predictions = predict(model_, point_.span(), batch, number, intercept_at, 0);
   temper(model_.target(), predictions, model_.outputs(), temperature(false));
-  one.add(model_, std::move(predictions));
+  one.add(model_, likelihood_at(model_, point_.span()), std::move(predictions));
   return one.value();
 }
 
@@ -194,27 +207,64 @@ double Predictive::temperature(bool marginal) const {
 }
 
 void Predictive::marginal(const DrawSettings& draws, std::size_t batches, const BatchAt& batch_at,
-                          const UsePredictions& use) {
+                          const UsePredictions& use, const InterceptAt& intercept_at) {
   const Message around = use_.average ? spread_around(state_.average) : Message();
   const Message& q = use_.average ? around : state_.global;
   check_proper("marginal prediction", "posterior", q);
   const double temperature = this->temperature(true);
-  if (temperature == 1) return average_over_draws(model_, q, draws, batches, batch_at, use);
+  if (temperature == 1) {
+    return average_over_draws(model_, q, draws, batches, batch_at, use, intercept_at);
+  }
   DrawSettings tempered_draws = draws;
   tempered_draws.temperature = temperature;
-  average_over_draws(model_, q, tempered_draws, batches, batch_at,
-                     [&](std::size_t i, const Predictions& predictions) {
-                       Predictions tempered = predictions;
-                       if (draws.entropy) {
-                         tempered.entropy_before = entropies_of(model_, predictions.mean);
-                       }
-                       temper(model_.target(), tempered.mean, model_.outputs(), temperature);
-                       use(i, tempered);
-                     });
+  average_over_draws(
+      model_, q, tempered_draws, batches, batch_at,
+      [&](std::size_t i, const Predictions& predictions) {
+        Predictions tempered = predictions;
+        if (draws.entropy) {
+          tempered.entropy_before =
+              entropies_of(model_, average_likelihood(model_, q), predictions.mean);
+        }
+        temper(model_.target(), tempered.mean, model_.outputs(), temperature);
+        use(i, tempered);
+      },
+      intercept_at);
+}
+
+void add_own_intercepts(const Model& model, std::span<const float> theta, std::size_t number,
+                        const InterceptAt& intercept_at, double z, std::span<float> logits) {
+  const SharedExtras extras = extras_of(model.layout());
+  if (!extras.log_site_sd) return;
+  static const OwnIntercept unknown;
+  const OwnIntercept* last = nullptr;
+  double more = 0;
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    const OwnIntercept& own = intercept_at ? intercept_at(number, i) : unknown;
+    if (&own != last) {
+      const InterceptGiven b = intercept_given(own, model.likelihood(), extras, theta);
+      more = b.mean + z * std::sqrt(b.variance) - double(theta[extras.intercept()]);
+      last = &own;
+    }
+    logits[i] += float(more);
+  }
+}
+
+Likelihood likelihood_at(const Model& model, std::span<const float> theta) {
+  return likelihood_at(model.likelihood(), extras_of(model.layout()), theta);
+}
+
+Likelihood average_likelihood(const Model& model, const Message& q) {
+  const SharedExtras extras = extras_of(model.layout());
+  const Likelihood known = model.likelihood();
+  if (!extras.log_noise) return known;
+  // E[e^2s], s normal.
+  const std::size_t at = *extras.log_noise;
+  return {known.target, std::exp(double(mean(q)[at]) + double(variance(q)[at]))};
 }
 
 void average_over_draws(Model& model, const Message& q, const DrawSettings& draws,
-                        std::size_t batches, const BatchAt& batch_at, const UsePredictions& use) {
+                        std::size_t batches, const BatchAt& batch_at, const UsePredictions& use,
+                        const InterceptAt& intercept_at) {
   const std::size_t kept = draws.level > 0 ? std::size_t(std::max(1, draws.samples)) : 1;
   for (std::size_t begin = 0; begin < batches;) {
     std::size_t end = begin;
@@ -225,7 +275,9 @@ void average_over_draws(Model& model, const Message& q, const DrawSettings& draw
     for (int index = 0; index < draws.samples; ++index) {
       const HostVector<float> theta = draw(model, q, draws, index);
       for (std::size_t i = begin; i < end; ++i) {
-        averages[i - begin].add(model, predict(model, theta.span(), batch_at(i)));
+        averages[i - begin].add(
+            model, likelihood_at(model, theta.span()),
+            predict(model, theta.span(), batch_at(i), i, intercept_at, spread_evenly(index)));
       }
     }
     for (std::size_t i = begin; i < end; ++i) use(i, averages[i - begin].value());

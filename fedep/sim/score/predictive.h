@@ -20,6 +20,8 @@
 
 namespace fedep {
 
+struct OwnIntercept;  // sim/rows/own_intercept.h
+
 struct DrawSettings {
   std::uint64_t seed = 1;
   std::int64_t round = 0;
@@ -58,13 +60,31 @@ double predictive_entropy(TargetKind target, std::span<const double> mean, doubl
 // Draw `index` of a run's weights after this round: the one that scores and predictions average too.
 HostVector<float> draw_of(const Message& q, std::uint64_t seed, std::int64_t round, int index);
 
+// Whose a row is: what its client knows of its own intercept (rows/own_intercept.h), where the model has
+// such. Without it clients are unknown ones, whose intercepts are N(m, τ²).
+using InterceptAt = std::function<const OwnIntercept&(std::size_t batch, std::size_t row)>;
+
 using BatchAt = std::function<const Batch&(std::size_t batch)>;
 using UsePredictions = std::function<void(std::size_t batch, const Predictions& predictions)>;
 
 // Predictions averaged over draws from q, which must be proper; `use` gets the batches in order.
 // Batches are asked for once per draw.
+//
+// Every draw of shared parameters has one of the intercepts given them: these go evenly through their
+// distribution from draw to draw.
 void average_over_draws(Model& model, const Message& q, const DrawSettings& draws,
-                        std::size_t batches, const BatchAt& batch_at, const UsePredictions& use);
+                        std::size_t batches, const BatchAt& batch_at, const UsePredictions& use,
+                        const InterceptAt& intercept_at = {});
+
+// A row's client's own intercept takes the shared one's place in its output, `z` deviations from its mean given θ.
+// Models without such are left alone.
+void add_own_intercepts(const Model& model, std::span<const float> theta, std::size_t number,
+                        const InterceptAt& intercept_at, double z, std::span<float> logits);
+
+// An outcome's distribution around predictions at these weights, and around averages over draws from q:
+// where noise is estimated, its variance is averaged over q.
+Likelihood likelihood_at(const Model& model, std::span<const float> theta);
+Likelihood average_likelihood(const Model& model, const Message& q);
 
 // What of a state predictions are made with.
 struct PredictiveUse {
@@ -81,11 +101,15 @@ class Predictive {
   // 1 where the state has none for such predictions.
   double temperature(bool marginal) const;
 
-  // At the point estimate, with its entropy.
-  Predictions point(const Batch& batch);
+  // The weights that point() predicts with.
+  const HostVector<float>& weights() const { return point_; }
+  // At the point estimate, with its entropy; an intercept of a client's own is its mean. `number`: what
+  // `intercept_at` calls the batch.
+  Predictions point(const Batch& batch, const InterceptAt& intercept_at = {},
+                    std::size_t number = 0);
   // average_over_draws() of the state's q. Throws InputError if that is improper.
   void marginal(const DrawSettings& draws, std::size_t batches, const BatchAt& batch_at,
-                const UsePredictions& use);
+                const UsePredictions& use, const InterceptAt& intercept_at = {});
 
  private:
   Model& model_;

@@ -1,0 +1,35 @@
+// What clients' own intercepts and estimated noise (model/shared_extras.h) ask of a recipe and its data.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "fedep/config/recipe.h"
+#include "fedep/data/dataset.h"
+#include "fedep/inference/rows/site_tilted.h"
+#include "fedep/model/shared_extras.h"
+#include "fedep/round/server_state.h"
+
+namespace fedep {
+
+inline bool has_extras(const ModelSettings& model) {
+  return model.site_intercept || model.estimate_noise;
+}
+// The key that asks for them, for errors.
+std::string extras_key(const ModelSettings& model);
+
+SiteParts parts_of(const SharedExtras& extras);
+
+// Standard deviation of all clients' training outcomes, from what each can report of its own: their number,
+// their mean and their squares around it. Throws InputError where they do not vary.
+double outcome_deviation(const Dataset& data);
+
+// Priors of the coordinates that are no weights, `deviation` being the outcome's.
+std::vector<CoordinatePrior> extra_priors(const SharedExtras& extras, double deviation);
+
+// Throws InputError, naming the key, where a recipe's settings do not go with them. What full
+// families ask is not looked at here.
+void check_site_model(const Recipe& recipe);
+
+}  // namespace fedep

@@ -1,0 +1,114 @@
+// Recipes with hospitals' own intercepts and estimated noise: what is refused by its key, priors, and that
+// families are decided.
+#include "fedep/sim/rows/site_model.h"
+
+#include <cmath>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fedep/config/resolve.h"
+#include "fedep/message/error.h"
+#include "fedep/sim/family_choice.h"
+#include "fedep/sim/learning_task.h"
+
+namespace fedep {
+namespace {
+
+using ::testing::HasSubstr;
+
+Recipe recipe_with(bool intercept, bool noise) {
+  Recipe recipe;
+  recipe.data = {.name = "regression", .clients = 3, .dimension = 2, .examples = 20};
+  recipe.model.site_intercept = intercept;
+  recipe.model.estimate_noise = noise;
+  recipe.server.clients_per_round = 3;
+  recipe.server.prior = PriorSettings{};
+  recipe.phases = {{.algorithm = "fed_ep", .rounds = 1, .factors = FactorStart::flat}};
+  return resolved(recipe);
+}
+
+std::string refusal(const Recipe& recipe) {
+  try {
+    const auto task = make_task(recipe, "");
+    decide_families(recipe, *task);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(SiteModel, SharedParametersAreBehindTheWeights) {
+  const auto task = make_task(recipe_with(true, true), "");
+  const SharedExtras extras = extras_of(task->layout());
+  EXPECT_EQ(extras.weights, 3u);
+  EXPECT_EQ(extras.intercept(), 2u);
+  EXPECT_EQ(extras.log_site_sd, 3u);
+  EXPECT_EQ(extras.log_noise, 4u);
+  EXPECT_EQ(task->layout()[2].name, "log_site_sd");
+  EXPECT_EQ(task->layout()[3].name, "log_noise");
+  const auto priors = task->priors();
+  ASSERT_EQ(priors.size(), 2u);
+  EXPECT_EQ(priors[0], (CoordinatePrior{3, std::log(0.5), 1}));
+  EXPECT_EQ(priors[1], (CoordinatePrior{4, std::log(outcome_deviation(*task->data())), 1}));
+  EXPECT_EQ(task->initial_weights()[3], float(std::log(0.5)));
+  EXPECT_EQ(make_task(recipe_with(false, false), "")->priors().size(), 0u);
+}
+
+TEST(SiteModel, TheOutcomesDeviationIsThatOfAllRowsTogether) {
+  const auto data = open_task_data(recipe_with(false, true), "");
+  double n = 0, sum = 0, squares = 0;
+  for (std::size_t k = 0; k < data->clients().size(); ++k) {
+    std::vector<std::uint32_t> all(data->clients()[k].second);
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = std::uint32_t(i);
+    Batch batch;
+    data->train_batch(k, all, nullptr, batch);
+    for (const float y : batch.reals) n += 1, sum += y, squares += double(y) * y;
+  }
+  EXPECT_NEAR(outcome_deviation(*data), std::sqrt((squares - sum * sum / n) / (n - 1)), 1e-5);
+}
+
+TEST(SiteModel, PhasesAreFullByQuadratureAndBackOff) {
+  const Recipe recipe = recipe_with(true, true);
+  const auto task = make_task(recipe, "");
+  const Recipe decided = decide_families(recipe, *task).recipe;
+  EXPECT_EQ(decided.phases[0].inference->family, FamilyChoice::full);
+  EXPECT_EQ(decided.phases[0].inference->name, "quadrature");
+  EXPECT_EQ(decided.phases[0].guard.mode, GuardMode::back_off);
+  // A run that goes on has the same settings.
+  EXPECT_EQ(decided_as_before(decided, recipe, decided), decided);
+}
+
+TEST(SiteModel, WhatDoesNotGoTogetherIsRefusedByItsKey) {
+  Recipe recipe = recipe_with(true, false);
+  EXPECT_EQ(refusal(recipe), "");
+  recipe.server.prior.reset();
+  EXPECT_THAT(refusal(recipe), HasSubstr("server.prior is flat"));
+  recipe = recipe_with(true, false);
+  recipe.phases[0].inference = InferenceSettings{.name = "laplace"};
+  EXPECT_THAT(refusal(recipe), HasSubstr("it is laplace"));
+  recipe.phases[0].inference = InferenceSettings{.family = FamilyChoice::diagonal};
+  EXPECT_THAT(refusal(recipe), HasSubstr("family full"));
+  recipe = recipe_with(true, false);
+  recipe.phases[0].algorithm = "fed_avg";
+  EXPECT_THAT(refusal(recipe), HasSubstr("phase.0.algorithm is fed_avg"));
+  recipe = recipe_with(true, false);
+  recipe.phases[0].curvature = CurvatureChoice::full;
+  EXPECT_THAT(refusal(recipe), HasSubstr("curvature"));
+  recipe = recipe_with(false, true);
+  recipe.client.weight_decay = 0.1;
+  EXPECT_THAT(refusal(recipe), HasSubstr("model.noise = \"estimated\" needs client.weight_decay"));
+  recipe = recipe_with(false, true);
+  recipe.server.optimizer.momentum = 0.5;
+  EXPECT_THAT(refusal(recipe), HasSubstr("momentum"));
+  recipe = recipe_with(true, false);
+  recipe.data = {.name = "synthetic"};  // classes
+  EXPECT_THAT(refusal(recipe), HasSubstr("model.site_intercept needs dense columns"));
+  recipe = recipe_with(false, true);
+  recipe.data = {.name = "synthetic"};
+  EXPECT_THAT(refusal(recipe), HasSubstr("model.noise can be estimated where"));
+}
+
+}  // namespace
+}  // namespace fedep
