@@ -223,8 +223,30 @@ PooledRows pooled_rows(const Dataset& data, double noise) {
       for (std::size_t j = 0; j < features; ++j) {
         out.x(row, Eigen::Index(j)) = double(batch.dense[i * features + j]);
       }
+      out.site.push_back(k);
       out.y[row] = yes_no ? double(batch.labels[i]) : double(batch.reals[i]);
     }
+  }
+  return out;
+}
+
+PooledPosterior summary_of(const std::vector<MatrixXd>& chains) {
+  const Eigen::Index size = chains[0].rows();
+  const double draws = double(chains.size()) * double(chains[0].cols());
+  PooledPosterior out;
+  out.mean = VectorXd::Zero(size);
+  for (const MatrixXd& chain : chains) out.mean += chain.rowwise().sum() / draws;
+  VectorXd squares = VectorXd::Zero(size);
+  for (const MatrixXd& chain : chains) {
+    squares += (chain.colwise() - out.mean).rowwise().squaredNorm();
+  }
+  out.deviation = (squares / (draws - 1)).cwiseSqrt();
+  out.permilles = permilles_of(chains);
+  out.least_effective_draws = draws * 1e3;
+  for (Eigen::Index i = 0; i < size; ++i) {
+    const Mixing one = mixing(halves_of(chains, i));
+    out.worst_rhat = std::max(out.worst_rhat, one.rhat);
+    out.least_effective_draws = std::min(out.least_effective_draws, one.effective);
   }
   return out;
 }
@@ -245,23 +267,13 @@ PooledPosterior sample_posterior(const PooledRows& rows, double prior_precision,
   for (int chain = 0; chain < settings.chains; ++chain) {
     chains.push_back(run_chain(energy, out.mode, hessian, settings, chain, out.acceptance));
   }
-  const double draws = double(settings.chains) * double(settings.draws);
-  out.acceptance /= draws;
-  out.mean = VectorXd::Zero(rows.x.cols());
-  for (const MatrixXd& chain : chains) out.mean += chain.rowwise().sum() / draws;
-  VectorXd squares = VectorXd::Zero(rows.x.cols());
-  for (const MatrixXd& chain : chains) {
-    squares += (chain.colwise() - out.mean).rowwise().squaredNorm();
-  }
-  out.deviation = (squares / (draws - 1)).cwiseSqrt();
-
-  out.permilles = permilles_of(chains);
-  out.least_effective_draws = draws * 1e3;
-  for (Eigen::Index i = 0; i < rows.x.cols(); ++i) {
-    const Mixing one = mixing(halves_of(chains, i));
-    out.worst_rhat = std::max(out.worst_rhat, one.rhat);
-    out.least_effective_draws = std::min(out.least_effective_draws, one.effective);
-  }
+  const PooledPosterior found = summary_of(chains);
+  out.acceptance /= double(settings.chains) * double(settings.draws);
+  out.mean = found.mean;
+  out.deviation = found.deviation;
+  out.permilles = found.permilles;
+  out.worst_rhat = found.worst_rhat;
+  out.least_effective_draws = found.least_effective_draws;
   return out;
 }
 

@@ -6,7 +6,9 @@
 //   exact.mean[0], exact.deviation[0], exact.worst_rhat
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include <Eigen/Dense>
 
@@ -18,7 +20,8 @@ struct PooledRows {
   Eigen::MatrixXd x;  // [rows, features + 1]: the last column is 1, for the bias
   Eigen::VectorXd y;  // 0 or 1; a number; a count
   TargetKind target = TargetKind::binary;
-  double noise = 1;  // of a number: its deviation
+  double noise = 1;                    // of a number: its deviation
+  std::vector<std::size_t> site = {};  // whose row it is
 };
 
 // Training rows of all clients, features as the model sees them; a number has this noise.
@@ -48,5 +51,8 @@ struct PooledPosterior {
 // mode, whose curvature preconditions them.
 PooledPosterior sample_posterior(const PooledRows& rows, double prior_precision,
                                  const SamplerSettings& settings = {});
+
+// Mean, deviation, permilles, R̂ and effective draws of chains' draws, a row for each number.
+PooledPosterior summary_of(const std::vector<Eigen::MatrixXd>& chains);
 
 }  // namespace fedep

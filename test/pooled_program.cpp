@@ -3,7 +3,8 @@
 //
 //   bin/pooled_posterior rows.txt logistic 11.1 1 5000 7        rows: numbers, the outcome last; prior
 //                                                               precision, noise, draws of each chain, seed
-//   FEDEP_DATA=… bin/pooled_posterior recipe/heart_disease/ep_full.toml     what a recipe trains on
+//   FEDEP_DATA=… bin/pooled_posterior recipe/heart_disease/ep_full.toml     what a recipe trains on; with
+//                                                               intercepts of clients' own and estimated noise where it has them
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -22,7 +23,7 @@
 #include "fedep/message/error.h"
 #include "fedep/message/read_file.h"
 #include "fedep/sim/process.h"
-#include "test/pooled_posterior.h"
+#include "test/pooled_hierarchy.h"
 
 namespace fedep {
 namespace {
@@ -31,6 +32,7 @@ struct Question {
   PooledRows rows;
   double prior_precision = 1;
   SamplerSettings sampler = {};
+  HierarchySettings hierarchy = {};
 };
 
 TargetKind target_called(std::string_view name) {
@@ -83,7 +85,18 @@ Question question_of(const std::vector<std::string>& words) {
   const Recipe recipe = read_recipe(words[0]);
   const auto data = open_dataset(recipe.data, recipe.seed, folder);
   return {.rows = pooled_rows(*data, recipe.model.noise),
-          .prior_precision = recipe.server.prior.value().precision};
+          .prior_precision = recipe.server.prior.value().precision,
+          .hierarchy = {.intercepts = recipe.model.site_intercept,
+                        .noise = recipe.model.estimate_noise,
+                        .prior_mean = recipe.server.prior->mean,
+                        .prior_precision = recipe.server.prior->precision}};
+}
+
+PooledPosterior answer(const Question& asked) {
+  if (asked.hierarchy.intercepts || asked.hierarchy.noise) {
+    return sample_hierarchy(asked.rows, asked.hierarchy, asked.sampler).shared;
+  }
+  return sample_posterior(asked.rows, asked.prior_precision, asked.sampler);
 }
 
 std::vector<double> numbers(const Eigen::VectorXd& x) { return {x.begin(), x.end()}; }
@@ -108,7 +121,7 @@ int main(int argc, char** argv) {
   fedep::prepare_process();
   try {
     const fedep::Question asked = fedep::question_of({argv + 1, argv + argc});
-    fedep::print(fedep::sample_posterior(asked.rows, asked.prior_precision, asked.sampler));
+    fedep::print(fedep::answer(asked));
     return 0;
   } catch (const std::exception& error) {
     fmt::print(stderr, "pooled_posterior: {}\n", error.what());
