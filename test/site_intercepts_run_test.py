@@ -118,6 +118,26 @@ class SiteIntercepts(unittest.TestCase):
                 self.assertAlmostEqual(metrics["nll_marginal"], 0.5 * math.log(2 * math.pi * math.e * 4), delta=0.2)
                 self.assertAlmostEqual(metrics["error_ratio_marginal"], 1, delta=0.25)
 
+    def test_predictions_use_the_intercept_of_a_hospital_that_took_part(self):
+        self.fedep("run", self.recipe(), "--out", "own", "--data", ".")
+        (self.folder / "new.csv").write_text("hospital,x\nh0,0.3\nh5,0.3\nnowhere,0.3\n", encoding="utf-8")
+        (self.folder / "alone.csv").write_text("x\n0.3\n", encoding="utf-8")
+
+        def predict(name):
+            text, notes = self.fedep("predict", "own", "--data", name, "--samples", "400")
+            header, *rows = [line.split(",") for line in text.splitlines()]
+            return [dict(zip(header, row)) for row in rows], notes
+
+        (first, last, nowhere), notes = predict("new.csv")
+        self.assertIn("1 of 3 rows are of hospitals that took no part, first nowhere", notes)
+        yes = [float(row["p_yes"]) for row in (first, nowhere, last)]
+        self.assertLess(yes[0], 0.2)
+        self.assertGreater(yes[2], 0.8)
+        self.assertTrue(0.25 < yes[1] < 0.75, yes)
+        (alone,), notes = predict("alone.csv")
+        self.assertIn("rows do not say whose they are", notes)
+        self.assertEqual(alone["p_yes"], nowhere["p_yes"])
+
     def test_intervals_are_tried_of_all_shared_parameters(self):
         recipe = self.recipe("number", 'site_intercept = true\nnoise = "estimated"')
         study = json.loads(self.fedep("coverage", recipe, "--data", ".", "--replicates", "4", "--json")[0])

@@ -14,7 +14,9 @@
 #include "fedep/message/nearest.h"
 #include "fedep/metric/counts.h"
 #include "fedep/metric/normal_interval.h"
+#include "fedep/sim/rows/own_intercept_file.h"
 #include "fedep/sim/score/predictive.h"
+#include "fedep/store/curvature_file.h"
 
 namespace fedep {
 namespace {
@@ -75,8 +77,8 @@ void append_outcome(double mean, double spread, double variance, PredictedRows& 
 }
 
 // One batch's predictions at the end of the rows.
-void append(const Predictions& predictions, const Model& model, bool posterior,
-            PredictedRows& rows) {
+void append(const Predictions& predictions, const Model& model, const Likelihood& likelihood,
+            bool posterior, PredictedRows& rows) {
   const std::size_t outputs = model.outputs();
   // A number's variance has a part that is not told, and the rest would be read as all of it.
   const bool bare = !rows.withheld.empty() && rows.has_deviation();
@@ -85,7 +87,7 @@ void append(const Predictions& predictions, const Model& model, bool posterior,
   for (std::size_t i = 0; i < predictions.entropy.size(); ++i) {
     const auto mean = std::span(predictions.mean).subspan(i * outputs, outputs);
     const double spread = predictions.spread.empty() ? 0.0 : predictions.spread[i];
-    const double variance = model.likelihood().variance_at(mean[0]) + spread;
+    const double variance = likelihood.variance_at(mean[0]) + spread;
     const double entropy = bare ? NAN : predictive_entropy(rows.target, mean, variance);
     rows.entropy.push_back(entropy);
     if (posterior) {
@@ -161,9 +163,50 @@ PredictedRows without_predictions(const SavedPosterior& saved, const PredictInpu
   return rows;
 }
 
+// What hospitals keep of their own intercepts beside the checkpoint.
+OwnIntercepts kept_intercepts(const SavedPosterior& saved, const PredictInputs& in) {
+  if (!saved.recipe.model.site_intercept || in.clients.empty()) return {};
+  return read_own_intercepts(saved.file.parent_path(), seal_of(saved.file),
+                             in.info.feature_count());
+}
+
+// Whose rows are predicted by intercepts of their own, and whose are not.
+std::string intercept_note(const SavedPosterior& saved, const PredictInputs& in,
+                           const OwnIntercepts& own) {
+  if (!saved.recipe.model.site_intercept) return {};
+  constexpr std::string_view kUnknown =
+      "predicted as of a hospital that nobody knows, averaged over how much hospitals differ";
+  if (in.clients.empty()) {
+    return fmt::format("rows do not say whose they are (column {}): all are {}",
+                       shown(in.info.table ? in.info.table->spec.client_column : ""), kUnknown);
+  }
+  if (own.all().empty()) {
+    return fmt::format(
+        "hospitals' own intercepts are not beside the checkpoint (intercepts/), so "
+        "that all rows are {}; fedep run --resume writes them",
+        kUnknown);
+  }
+  std::size_t unknown = 0;
+  std::string first;
+  for (const std::string& client : in.clients) {
+    if (!own.knows(client) && unknown++ == 0) first = client;
+  }
+  if (unknown == 0) return {};
+  return fmt::format("{} of {} rows are of hospitals that took no part, first {}: {}", unknown,
+                     in.clients.size(), shown(first), kUnknown);
+}
+
+InterceptAt intercepts_of(const PredictInputs& in, const OwnIntercepts& own) {
+  if (in.clients.empty()) return {};
+  return [&in, &own](std::size_t batch, std::size_t row) -> const OwnIntercept& {
+    return own.of(in.clients[batch * kPredictChunk + row]);
+  };
+}
+
 // What draws say, and what is to be said of them.
 void predict_by_draws(const SavedPosterior& saved, const PredictInputs& in, const Model& model,
-                      Predictive& predictive, const PredictOptions& how, PredictedRows& rows) {
+                      Predictive& predictive, const PredictOptions& how, const OwnIntercepts& own,
+                      PredictedRows& rows) {
   if (saved.curvature && !how.average) {
     rows.notes.emplace_back("draws are from the posterior of a last round of curvature");
   }
@@ -174,7 +217,11 @@ void predict_by_draws(const SavedPosterior& saved, const PredictInputs& in, cons
        .entropy = true,
        .level = rows.no_interval.empty() ? rows.level : 0.0},
       in.batches.size(), [&](std::size_t i) -> const Batch& { return in.batches[i]; },
-      [&](std::size_t, const Predictions& p) { append(p, model, rows.samples > 1, rows); });
+      [&, likelihood = average_likelihood(model, saved.state.global)](std::size_t,
+                                                                      const Predictions& p) {
+        append(p, model, likelihood, rows.samples > 1, rows);
+      },
+      intercepts_of(in, own));
   if (const std::string note = start_note(saved); !note.empty()) rows.notes.push_back(note);
   if (rows.samples == 1) {
     rows.notes.emplace_back("one draw has no spread: what is not known of the weights is not told");
@@ -201,6 +248,10 @@ PredictedRows predict_file(const fs::path& run_or_checkpoint, const fs::path& fi
   rows.level = how.level;
   const int samples = asked.value_or(default_draws(saved, how.level));
   rows.no_interval = why_no_interval(saved, how, samples);
+  const OwnIntercepts own = kept_intercepts(saved, in);
+  if (std::string note = intercept_note(saved, in, own); !note.empty()) {
+    rows.notes.push_back(std::move(note));
+  }
   Predictive predictive(*model, saved.state, {how.average, how.temperature});
   // A deviation is read as an interval, and how far rounds scatter around their average is none.
   const bool spread = how.average ? saved.state.average.rounds > 1 && !rows.has_deviation() &&
@@ -215,7 +266,7 @@ PredictedRows predict_file(const fs::path& run_or_checkpoint, const fs::path& fi
   }
   if (posterior) {
     rows.samples = samples;
-    predict_by_draws(saved, in, *model, predictive, how, rows);
+    predict_by_draws(saved, in, *model, predictive, how, own, rows);
   } else {
     if (samples > 0 && how.average && rows.has_deviation() && saved.withheld.empty()) {
       rows.notes.emplace_back(
@@ -223,7 +274,11 @@ PredictedRows predict_file(const fs::path& run_or_checkpoint, const fs::path& fi
     } else if (samples > 0 || !saved.withheld.empty()) {
       rows.notes.push_back(no_draws(saved, "predictions"));
     }
-    for (const Batch& batch : in.batches) append(predictive.point(batch), *model, false, rows);
+    const Likelihood likelihood = likelihood_at(*model, predictive.weights().span());
+    const InterceptAt intercept_at = intercepts_of(in, own);
+    for (std::size_t i = 0; i < in.batches.size(); ++i) {
+      append(predictive.point(in.batches[i], intercept_at, i), *model, likelihood, false, rows);
+    }
   }
   if (rows.target == TargetKind::binary && in.info.table) {
     rows.notes.push_back(meaning_of_yes(in.info.table->spec));

@@ -33,6 +33,12 @@ std::vector<Batch> in_chunks(const Batch& all, std::size_t width) {
   return out;
 }
 
+// As training reads a client's name.
+std::string without_spaces(const std::string& cell) {
+  const std::size_t begin = cell.find_first_not_of(" \t"), end = cell.find_last_not_of(" \t");
+  return begin == std::string::npos ? std::string() : cell.substr(begin, end - begin + 1);
+}
+
 // Where the ids are; none: rows have none.
 std::optional<std::size_t> id_column_of(const DelimitedTable& table, const std::string& asked,
                                         const std::string& in_recipe,
@@ -162,6 +168,13 @@ void read_table(const SavedPosterior& saved, const fs::path& file, const TableFe
   for (const std::size_t row : rows.rows) {
     in.numbers.push_back(table.numbers[row]);
     if (ids) in.ids.push_back(table.rows[row][*ids]);
+  }
+  const std::string& hospital = features.spec.client_column;
+  if (saved.recipe.model.site_intercept && table.has(hospital)) {
+    const std::size_t column = table.column(hospital);
+    for (const std::size_t row : rows.rows) {
+      in.clients.push_back(without_spaces(table.rows[row][column]));
+    }
   }
   in.left_out = left_out_of(table, rows, ids);
   in.left_out_count = table.bad_records + rows.left_out.size();

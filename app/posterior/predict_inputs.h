@@ -4,7 +4,8 @@
 //   for (const LeftOutRow& row : in.left_out) say("row {}: {}\n", row.number, row.why);
 //
 // A row that training would have left out for one of its features is left out here too, and named; all others
-// keep the number that they have in the file. Hospital and outcome are not read, and need not be there.
+// keep the number that they have in the file. The outcome is not read, the hospital only where hospitals have intercepts of
+// their own; neither need be there.
 #pragma once
 
 #include <cstddef>
@@ -36,8 +37,10 @@ struct PredictInputs {
   DatasetInfo info = {};
   std::unique_ptr<Dataset> data = {};  // null where features.json was enough
   std::vector<Batch> batches = {};
-  std::vector<std::size_t> numbers = {};         // of each example, as in the file, from 1
-  std::vector<std::string> ids = {};             // of each; empty: there is no column of them
+  std::vector<std::size_t> numbers = {};  // of each example, as in the file, from 1
+  std::vector<std::string> ids = {};      // of each; empty: there is no column of them
+  // Whose each is, where that matters (model.site_intercept); empty: there is no column that says so.
+  std::vector<std::string> clients = {};
   std::vector<std::vector<Unlike>> unlike = {};  // of each row of a table
   std::vector<LeftOutRow> left_out = {};         // by number,
   std::size_t left_out_count = 0;                // and how many there are, named or not
