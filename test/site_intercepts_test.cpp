@@ -16,7 +16,9 @@ void expect_near(const SiteComparison& found, double log_site_sd = 0.3) {
   EXPECT_LT(found.weights.largest_ratio, 1.1);
   EXPECT_LT(found.intercept.distance, 0.1);
   EXPECT_NEAR(found.intercept.least_ratio * found.intercept.largest_ratio, 1, 0.2);
-  if (found.log_site_sd) EXPECT_LT(found.log_site_sd->distance, log_site_sd);
+  if (found.log_site_sd) {
+    EXPECT_LT(found.log_site_sd->distance, log_site_sd);
+  }
   if (found.log_noise) {
     EXPECT_LT(found.log_noise->distance, 0.1);
     EXPECT_NEAR(found.log_noise->largest_ratio, 1, 0.1);
