@@ -19,6 +19,7 @@
 #include "app/whole_number.h"
 #include "fedep/config/read_recipe.h"
 #include "fedep/config/write_recipe.h"
+#include "fedep/sim/coefficient_prior.h"
 #include "fedep/sim/family_choice.h"
 
 namespace fedep {
@@ -117,6 +118,11 @@ int check(const RunOptions& options) {
   check_sizes(sizes, total_memory());
   print_text("{}", to_toml(recipe));
   for (const std::string& reason : families.reasons) say("{}\n", reason);
+  if (const Dataset* const data = task->data(); data != nullptr) {
+    for (const std::string& prior : told_priors(recipe, data->info())) {
+      say("prior, per standard deviation of a feature: {}\n", prior);
+    }
+  }
   for (const std::string& line : momentum_remarks(phases, task->population().size())) {
     say("{}\n", line);
   }

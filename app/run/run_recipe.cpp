@@ -33,6 +33,7 @@
 #include "fedep/message/check.h"
 #include "fedep/optim/optimizer.h"
 #include "fedep/page/report/factor_gap_text.h"
+#include "fedep/sim/coefficient_prior.h"
 #include "fedep/sim/curvature.h"
 #include "fedep/sim/family_choice.h"
 #include "fedep/store/burn_in.h"
@@ -166,6 +167,11 @@ Recipe with_families(const Recipe& given, const Task& task, const RunRecipeOptio
 
 void check_place(const PlaceRow& place, const Recipe& recipe, const Task& task) {
   if (place.own_memory) refuse_full_family(recipe, place.device);
+  if (place.own_memory && !recipe.priors.empty()) {
+    throw InputError(fmt::format(
+        "[[prior]]: priors of single coefficients must be on the CPU, but the device is {}",
+        place.device));
+  }
   place.check(recipe, task);
 }
 
@@ -181,6 +187,7 @@ std::vector<Phase> plan_run(const Recipe& recipe, const Task& task) {
   std::vector<Phase> phases =
       plan_phases(recipe, [&](std::string_view name) { return task.family_of(name); });
   check_optimizer(recipe.client.optimizer);  // also where this task's clients have none to run
+  check_prior_families(recipe, phases);
   check_clips(recipe, phases, task.population());
   check_curvature(recipe, task);
   return phases;

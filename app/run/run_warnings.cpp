@@ -173,7 +173,8 @@ std::vector<std::string> warnings_of(const Recipe& recipe, const std::vector<Pha
   }
   if (const Dataset* const data = task.data(); data != nullptr) {
     const double own = least_curvature(recipe.model, data->info());
-    for (const StrongPull& pull : strong_pulls(recipe, phases, task.population(), own)) {
+    for (const StrongPull& pull :
+         strong_pulls(recipe, phases, task.population(), own, task.priors())) {
       lines.push_back(to_text(pull));
     }
   }

@@ -43,6 +43,10 @@ class SettingNames {
     PhaseSettings phase;
     (*this)("phase.1", phase);
   }
+  void operator()(std::string_view, std::vector<CoefficientPrior>&) {
+    CoefficientPrior prior;
+    (*this)("prior.0", prior);
+  }
 
   std::vector<std::string> names;
 
@@ -68,8 +72,9 @@ struct FloatsOf {
   void operator()(std::string_view, std::optional<S>& section, Rest&&...) {
     if (section) list_fields(*this, *section);
   }
-  void operator()(std::string_view, std::vector<PhaseSettings>& phases) {
-    for (PhaseSettings& phase : phases) list_fields(*this, phase);
+  template <Section S>
+  void operator()(std::string_view, std::vector<S>& sections) {
+    for (S& section : sections) list_fields(*this, section);
   }
 };
 
@@ -77,6 +82,8 @@ constexpr std::string_view kRecipe = R"([data]
 name = "synthetic"
 [server]
 prior = { mean = 0.0, precision = 1.0 }
+[[prior]]
+coefficient = "intercept"
 [[phase]]
 algorithm = "fed_avg"
 rounds = 1

@@ -83,12 +83,20 @@ class Checker {
   }
   void operator()(std::string_view name, std::vector<PhaseSettings>& phases) const {
     if (phases.empty()) throw InputError("a recipe needs at least one phase, but has none");
-    for (std::size_t i = 0; i < phases.size(); ++i) {
-      (*this)(fmt::format("{}.{}", name, i), phases[i]);
-    }
+    check_each(name, phases);
+  }
+  void operator()(std::string_view name, std::vector<CoefficientPrior>& priors) const {
+    check_each(name, priors);
   }
 
  private:
+  template <Section S>
+  void check_each(std::string_view name, std::vector<S>& sections) const {
+    for (std::size_t i = 0; i < sections.size(); ++i) {
+      (*this)(fmt::format("{}.{}", name, i), sections[i]);
+    }
+  }
+
   [[noreturn]] void refuse(std::string_view name, std::string_view expected,
                            std::string_view came) const {
     throw InputError(fmt::format("{}{} must be {}, but is {}", prefix_, name, expected, came));

@@ -41,9 +41,10 @@ class KeyCollector {
     S section;
     enter(name, section);
   }
-  void operator()(std::string_view name, std::vector<PhaseSettings>&) {
-    PhaseSettings phase;
-    enter(name, phase);
+  template <Section S>
+  void operator()(std::string_view name, std::vector<S>&) {
+    S section;
+    enter(name, section);
   }
 
   const Keys& keys() const { return keys_; }

@@ -56,6 +56,9 @@ void list_fields(Fields& f, DataSettings& s) {
   f("features", s.features);
   f("categories", s.categories);
   f("missing", s.missing);
+  f("reference", s.reference);
+  f("interactions", s.interactions);
+  f("missing_indicators", s.missing_indicators);
   f("test_column", s.test_column);
   f("exposure_column", s.exposure_column);
   f("drop", s.drop);
@@ -218,6 +221,13 @@ void list_fields(Fields& f, StopSettings& s) {
 }
 
 template <class Fields>
+void list_fields(Fields& f, CoefficientPrior& s) {
+  f("coefficient", s.coefficient, needed());
+  f("mean", s.mean, between(-kLargest, kLargest));
+  f("precision", s.precision, positive_square());
+}
+
+template <class Fields>
 void list_fields(Fields& f, Recipe& s) {
   f("table", s.table);
   f("row", s.row);
@@ -226,6 +236,7 @@ void list_fields(Fields& f, Recipe& s) {
   f("model", s.model);
   f("client", s.client);
   f("server", s.server);
+  f("prior", s.priors);
   f("phase", s.phases);
   f("evaluate", s.evaluate);
   f("checkpoint", s.checkpoint);

@@ -62,17 +62,18 @@ class Override {
   }
 
   void apply(toml::table& recipe) const {
-    toml::array* phases = keys_[0] == "phase" ? recipe["phase"].as_array() : nullptr;
-    if (!phases || keys_.size() == 1) return set(recipe, 0);
-    if (is_number(keys_[1])) return set(phase_at(*phases), 2);
+    const bool is_list = keys_[0] == "phase" || keys_[0] == "prior";
+    toml::array* items = is_list ? recipe[keys_[0]].as_array() : nullptr;
+    if (!items || keys_.size() == 1) return set(recipe, 0);
+    if (is_number(keys_[1])) return set(item_at(*items), 2);
     bool found = false;
-    for (toml::node& phase : *phases) {
-      toml::table* table = phase.as_table();
+    for (toml::node& item : *items) {
+      toml::table* table = item.as_table();
       if (!table || !has_tables(*table)) continue;
       set(*table, 1);
       found = true;
     }
-    if (!found) refuse(fmt::format("no phase has a table {}", fmt::join(tables(), ".")));
+    if (!found) refuse(fmt::format("no {} has a table {}", keys_[0], fmt::join(tables(), ".")));
   }
 
  private:
@@ -89,16 +90,17 @@ class Override {
     return true;
   }
 
-  toml::table& phase_at(toml::array& phases) const {
-    if (phases.empty()) refuse("there are no phases");
-    std::size_t index = phases.size();
+  toml::table& item_at(toml::array& items) const {
+    if (items.empty()) refuse(fmt::format("there are no {}s", keys_[0]));
+    std::size_t index = items.size();
     std::from_chars(keys_[1].data(), keys_[1].data() + keys_[1].size(), index);
-    toml::table* table = index < phases.size() ? phases[index].as_table() : nullptr;
+    toml::table* table = index < items.size() ? items[index].as_table() : nullptr;
     if (!table) {
-      refuse(
-          fmt::format("phase.{} does not exist, phases are 0 to {}", keys_[1], phases.size() - 1));
+      refuse(fmt::format("{0}.{1} does not exist, {0}s are 0 to {2}", keys_[0], keys_[1],
+                         items.size() - 1));
     }
-    if (keys_.size() == 2) refuse(fmt::format("phase.{} is a table; set its keys", keys_[1]));
+    if (keys_.size() == 2)
+      refuse(fmt::format("{}.{} is a table; set its keys", keys_[0], keys_[1]));
     return *table;
   }
 

@@ -188,13 +188,25 @@ class Reader {
     if (!node) throw InputError(fmt::format("{}: at least one [[{}]] is missing", source_, name));
     const toml::array* array = node->as_array();
     if (!array || array->empty()) refuse(*node, name, "one or more [[phase]] tables");
-    for (std::size_t i = 0; i < array->size(); ++i) {
-      const std::string numbered = fmt::format("{}.{}", name, i);
-      read(table_at((*array)[i], numbered), numbered + ".", source_, phases.emplace_back());
-    }
+    read_each(name, *array, phases);
+  }
+  void operator()(std::string_view name, std::vector<CoefficientPrior>& priors) const {
+    const toml::node* node = find(name);
+    if (!node) return;
+    const toml::array* array = node->as_array();
+    if (!array) refuse(*node, name, "[[prior]] tables");
+    read_each(name, *array, priors);
   }
 
  private:
+  template <Section S>
+  void read_each(std::string_view name, const toml::array& array, std::vector<S>& sections) const {
+    for (std::size_t i = 0; i < array.size(); ++i) {
+      const std::string numbered = fmt::format("{}.{}", name, i);
+      read(table_at(array[i], numbered), numbered + ".", source_, sections.emplace_back());
+    }
+  }
+
   const toml::node* find(std::string_view name, const Rule& rule = {}) const {
     const toml::node* node = table_.get(name);
     if (!node && rule.needed) {

@@ -311,6 +311,31 @@ TEST(ReadRecipe, ReadsNoiseThatIsGivenOrEstimated) {
   }
 }
 
+TEST(ReadRecipe, ReadsPriorsOfCoefficients) {
+  const std::string text = with(R"([[prior]]
+coefficient = "unit=*"
+mean = 0.5
+precision = 4
+[[prior]]
+coefficient = "age"
+precision = 100.0
+)");
+  const std::vector<CoefficientPrior> expected{{"unit=*", 0.5, 4}, {"age", 0, 100}};
+  EXPECT_EQ(parse_recipe(text).priors, expected);
+  EXPECT_EQ(parse_recipe(text, "recipe.toml", {"prior.1.precision=9"}).priors[1].precision, 9);
+  EXPECT_TRUE(parse_recipe(with("")).priors.empty());
+  EXPECT_EQ(parse_recipe(with(""), "recipe.toml", {"prior=[{coefficient=\"age\"}]"}).priors,
+            std::vector<CoefficientPrior>{{"age"}});
+  EXPECT_EQ(refusal(with("[[prior]]\nprecision = 4\n")),
+            "recipe.toml:1: prior.0.coefficient is missing");
+  EXPECT_EQ(refusal(with("[prior]\ncoefficient = \"age\"\n")),
+            "recipe.toml:1: prior must be [[prior]] tables, but is a table");
+  EXPECT_EQ(refusal(text, {"prior.2.mean=1"}),
+            "--set prior.2.mean=1: prior.2 does not exist, priors are 0 to 1");
+  EXPECT_NE(refusal(with("[[prior]]\ncoefficient = \"age\"\nprecision = 0\n")).find("positive"),
+            std::string::npos);
+}
+
 TEST(ReadRecipe, StartsTheFactorsOptimizerFromTheServers) {
   const Recipe recipe = parse_recipe(
       with("[server]\nfactor_optimizer.lr = 0.25\noptimizer = { lr = 0.5, momentum = 0.9 }"));

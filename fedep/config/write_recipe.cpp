@@ -116,9 +116,10 @@ class Writer {
   void operator()(std::string_view name, std::optional<S>& section, const S&) {
     if (section) (*this)(name, *section);
   }
-  void operator()(std::string_view name, std::vector<PhaseSettings>& phases) {
-    for (PhaseSettings& phase : phases) {
-      tables_ += written(fmt::format("\n[[{}]]\n", name), std::string(name), phase);
+  template <Section S>
+  void operator()(std::string_view name, std::vector<S>& sections) {
+    for (S& section : sections) {
+      tables_ += written(fmt::format("\n[[{}]]\n", name), std::string(name), section);
     }
   }
 

@@ -69,8 +69,9 @@ struct Scrambler {
     section.emplace();
     list_fields(*this, *section);
   }
-  void operator()(std::string_view, std::vector<PhaseSettings>& phases) {
-    for (auto& phase : phases) list_fields(*this, phase);
+  template <Section S>
+  void operator()(std::string_view, std::vector<S>& sections) {
+    for (S& section : sections) list_fields(*this, section);
   }
 };
 
@@ -82,6 +83,7 @@ TEST(WriteRecipe, ReadsBackAsTheSameRecipe) {
 TEST(WriteRecipe, ReadsBackEverySettingThatIsNotItsDefault) {
   Recipe recipe = smallest();
   recipe.phases.push_back({.algorithm = "fed_ep", .rounds = 2});
+  recipe.priors.resize(2);
   Scrambler scrambler;
   list_fields(scrambler, recipe);
   ASSERT_NO_THROW(check_recipe(recipe));
@@ -150,7 +152,7 @@ TEST(WriteRecipe, KeepsEachDampingAndPrior) {
 TEST(WriteRecipe, HasEveryKeyItEverHad) {
   using Names = std::vector<std::string_view>;
   EXPECT_EQ(names_of<Recipe>(), (Names{"table", "row", "seed", "data", "model", "client", "server",
-                                       "phase", "evaluate", "checkpoint", "stop"}));
+                                       "prior", "phase", "evaluate", "checkpoint", "stop"}));
   EXPECT_EQ(names_of<DataSettings>(), (Names{"name",
                                              "path",
                                              "partition",
@@ -174,6 +176,9 @@ TEST(WriteRecipe, HasEveryKeyItEverHad) {
                                              "features",
                                              "categories",
                                              "missing",
+                                             "reference",
+                                             "interactions",
+                                             "missing_indicators",
                                              "test_column",
                                              "exposure_column",
                                              "drop",

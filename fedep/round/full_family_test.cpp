@@ -223,5 +223,40 @@ TEST(FullFamily, AHandOverCarriesTheMean) {
   }
 }
 
+// Whatever families come one after the other.
+TEST(FullFamily, PriorsOfSingleCoordinatesStayThroughHandOvers) {
+  const ServerSettings settings = with_prior(0.5, 2);
+  const std::vector<CoordinatePrior> own{{1, -1, 8}, {2, 3, 0.25}};
+  const V eta{1, -8, 0.75f}, lambda{2, 8, 0.25f}, at{0.5f, -1, 2};
+  const Population population = regressions(4).population();
+  const Phase means{.algorithm = &find_algorithm("fed_avg"), .rounds = 1};
+  Phase full = ep_phase(4, Family::full), diagonal = ep_phase(4, Family::diagonal);
+  for (const FactorStart start : {FactorStart::carry_mean, FactorStart::flat}) {
+    full.factors = diagonal.factors = start;
+    ServerState state = initial_server_state(settings, at, own);
+    std::int64_t index = 0;
+    for (const Phase& phase : {means, full, diagonal, means, diagonal, full}) {
+      state = begin_phase(std::move(state), phase, index++, population);
+      EXPECT_EQ(to_full(state.prior), to_full(Message(eta, lambda)));
+      if (phase.algorithm->point_estimate) {
+        EXPECT_TRUE(state.global.isotropic());
+        continue;
+      }
+      EXPECT_EQ(state.prior.family(), phase.family);
+      if (start == FactorStart::flat) {
+        EXPECT_EQ(state.global, state.prior);
+        continue;
+      }
+      for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(mean(state.global)[i], at[i], 1e-6);
+      const Message factors = power(state.unvisited.per_example, float(population.examples()));
+      expect_near(product(state.prior, factors), state.global, 1e-6);
+    }
+  }
+  ServerState state = initial_server_state(settings, at, own);
+  EXPECT_THROW(begin_phase(state, ep_phase(4, Family::isotropic), 0, population), InputError);
+  EXPECT_THROW(initial_server_state(settings, at, std::vector<CoordinatePrior>{{3, 0, 1}}),
+               InputError);
+}
+
 }  // namespace
 }  // namespace fedep

@@ -14,6 +14,7 @@
 #include "fedep/model/registry.h"
 #include "fedep/sim/chain/chain.h"
 #include "fedep/sim/chain/local_learning.h"
+#include "fedep/sim/coefficient_prior.h"
 #include "fedep/sim/process.h"
 #include "fedep/sim/rows/site_model.h"
 #include "fedep/sim/score/evaluation.h"
@@ -52,11 +53,13 @@ class LearningTask final : public Task {
     }
     for (std::size_t i = 0; i < population_.size(); ++i) index_[population_[i].key] = i;
     check_learning(recipe, data_->info().target);
+    priors_ = coefficient_priors(recipe, data_->info());
     const SharedExtras extras = extras_of(model_->layout());
     if (extras.any()) {
       const double known = options.outcome_deviation;
       const bool finds = extras.log_noise && !(known > 0);
-      priors_ = extra_priors(extras, finds ? outcome_deviation(*data_) : known);
+      const auto more = extra_priors(extras, finds ? outcome_deviation(*data_) : known);
+      priors_.insert(priors_.end(), more.begin(), more.end());
     }
   }
 
@@ -65,7 +68,11 @@ class LearningTask final : public Task {
   HostVector<float> initial_weights() const override {
     HostVector<float> theta(model_->size());
     model_->initialise(recipe_.seed, theta.span());
-    for (const CoordinatePrior& prior : priors_) theta[prior.coordinate] = float(prior.mean);
+    // What is beside a model's own weights begins at its prior.
+    const std::size_t weights = extras_of(model_->layout()).weights;
+    for (const CoordinatePrior& prior : priors_) {
+      if (prior.coordinate >= weights) theta[prior.coordinate] = float(prior.mean);
+    }
     return theta;
   }
   std::vector<CoordinatePrior> priors() const override { return priors_; }

@@ -1,5 +1,7 @@
 #include "fedep/sim/prior_pull.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "fedep/model/registry.h"
@@ -37,10 +39,12 @@ double least_curvature(const ModelSettings& model, const DatasetInfo& data) {
 }
 
 std::vector<StrongPull> strong_pulls(const Recipe& recipe, const std::vector<Phase>& phases,
-                                     const Population& population, double own) {
+                                     const Population& population, double own,
+                                     std::span<const CoordinatePrior> priors) {
   std::vector<StrongPull> found;
   const OptimizerSettings& optimizer = recipe.client.optimizer;
-  const double prior = recipe.server.prior ? recipe.server.prior->precision : 0;
+  double prior = recipe.server.prior ? recipe.server.prior->precision : 0;
+  for (const CoordinatePrior& one : priors) prior = std::max(prior, one.precision);
   for (std::size_t i = 0; i < phases.size(); ++i) {
     const Phase& phase = phases[i];
     if (phase.family == Family::full) continue;  // no chain makes steps

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "fedep/data/dataset.h"
 #include "fedep/round/phase.h"
 #include "fedep/round/population.h"
+#include "fedep/round/server_state.h"
 
 namespace fedep {
 
@@ -31,10 +33,12 @@ struct StrongPull {
 // model's intercept where the outcome is a number, whatever the columns are. 0 where nothing is known.
 double least_curvature(const ModelSettings& model, const DatasetInfo& data);
 
-// Of clients that learn by steps from examples. At most one of each phase; `own` is least_curvature(). Only what a phase begins with is known
-// here: Laplace and NGVI go on to precisions of their own.
+// Of clients that learn by steps from examples. At most one of each phase; `own` is least_curvature(), and
+// the largest precision counts where coefficients have priors of their own. Only what a phase begins with is
+// known here: Laplace and NGVI go on to precisions of their own.
 std::vector<StrongPull> strong_pulls(const Recipe& recipe, const std::vector<Phase>& phases,
-                                     const Population& population, double own = 0);
+                                     const Population& population, double own = 0,
+                                     std::span<const CoordinatePrior> priors = {});
 std::string to_text(const StrongPull& pull);
 
 }  // namespace fedep

@@ -31,6 +31,16 @@ TEST(CurvedCheckpoint, HasTheDeviationsOfPriorAndCurvatureTogether) {
   EXPECT_NEAR(spread.layers[0].median, std::sqrt(2.0 / 5), 1e-6);
   EXPECT_NEAR(spread.layers[1].median, std::sqrt(3.0 / 5), 1e-6);
 
+  // A prior with a precision for each weight: the matrix is [[1 + 2, 1], [1, 4 + 1]].
+  SafetensorsFile apart = own;
+  apart.tensors.back() = tensor("prior.lambda.weight", {1}, {1});
+  apart.tensors.push_back(tensor("prior.lambda.bias", {1}, {4}));
+  const PosteriorSpread of_each = posterior_spread(with_curvature(apart, curvature));
+  EXPECT_NEAR(of_each.layers[0].median, std::sqrt(5.0 / 14), 1e-6);
+  EXPECT_NEAR(of_each.layers[1].median, std::sqrt(3.0 / 14), 1e-6);
+  apart.tensors.pop_back();
+  EXPECT_THROW(with_curvature(apart, curvature), InputError);
+
   Curvature other = curvature;
   other.mean.push_back(0);
   EXPECT_THROW(with_curvature(own, other), InputError);

@@ -22,6 +22,7 @@
 #include "fedep/random/stream.h"
 #include "fedep/round/run.h"
 #include "fedep/round/site_store.h"
+#include "fedep/sim/coefficient_prior.h"
 #include "fedep/sim/coverage/drawn_outcomes.h"
 #include "fedep/sim/curvature.h"
 #include "fedep/sim/family_choice.h"
@@ -111,8 +112,12 @@ class Study {
         likelihood_(make_model(recipe.model, rows.info())->likelihood()),
         extras_(extras_of(make_model(recipe.model, rows.info())->layout())),
         truths_(recipe.server.prior.value()),
+        own_truths_(coefficient_priors(recipe, rows.info())),
         used_(has_coefficient(rows.info())) {
-    truths_.precision = truth_precision.value_or(truths_.precision);
+    if (truth_precision) {
+      truths_.precision = *truth_precision;
+      for (CoordinatePrior& own : own_truths_) own.precision = *truth_precision;
+    }
     if (extras_.log_noise) outcome_deviation_ = outcome_deviation(rows);
     extra_priors_ = extra_priors(extras_, outcome_deviation_);
     used_.resize(used_.size() + extra_priors_.size(), true);
@@ -122,7 +127,7 @@ class Study {
     Recipe recipe = recipe_;
     recipe.seed = seed_of(recipe_, number);
     const std::size_t weights = used_.size() - extra_priors_.size();
-    std::vector<double> truth = draw_truth(truths_, weights, recipe.seed);
+    std::vector<double> truth = draw_truth(truths_, weights, recipe.seed, own_truths_);
     Stream of_extras({.seed = recipe.seed, .purpose = Purpose::simulation, .step = 2});
     for (const CoordinatePrior& prior : extra_priors_) {
       truth.push_back(prior.mean + of_extras.normal() / std::sqrt(prior.precision));
@@ -161,7 +166,8 @@ class Study {
   const Dataset& rows_;
   Likelihood likelihood_;
   SharedExtras extras_;
-  PriorSettings truths_;                       // what weights are drawn from
+  PriorSettings truths_;                       // what weights are drawn from,
+  std::vector<CoordinatePrior> own_truths_;    // and those that have priors of their own
   double outcome_deviation_ = 0;               // of the rows' own outcomes,
   std::vector<CoordinatePrior> extra_priors_;  // around which log σ is drawn
   std::vector<bool> used_;

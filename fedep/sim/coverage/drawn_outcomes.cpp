@@ -97,10 +97,15 @@ class DrawnOutcomes final : public Dataset {
 
 }  // namespace
 
-std::vector<double> draw_truth(const PriorSettings& prior, std::size_t size, std::uint64_t seed) {
+std::vector<double> draw_truth(const PriorSettings& prior, std::size_t size, std::uint64_t seed,
+                               std::span<const CoordinatePrior> own) {
   Stream stream({.seed = seed, .purpose = Purpose::simulation});
-  std::vector<double> truth(size);
-  for (double& one : truth) one = prior.mean + stream.normal() / std::sqrt(prior.precision);
+  std::vector<PriorSettings> priors(size, prior);
+  for (const auto& [coordinate, mean, precision] : own) priors.at(coordinate) = {mean, precision};
+  std::vector<double> truth;
+  for (const auto& [mean, precision] : priors) {
+    truth.push_back(mean + stream.normal() / std::sqrt(precision));
+  }
   return truth;
 }
 

@@ -15,11 +15,13 @@
 #include "fedep/config/recipe.h"
 #include "fedep/data/dataset.h"
 #include "fedep/model/likelihood.h"
+#include "fedep/round/server_state.h"
 
 namespace fedep {
 
-// Weights, then the intercept, each from the prior.
-std::vector<double> draw_truth(const PriorSettings& prior, std::size_t size, std::uint64_t seed);
+// Weights, then the intercept, each from the prior, or from its own where it has one.
+std::vector<double> draw_truth(const PriorSettings& prior, std::size_t size, std::uint64_t seed,
+                               std::span<const CoordinatePrior> own = {});
 
 // Nothing is held out. `rows` must outlive the result and have dense features and one outcome: yes or
 // no, a number or a count. Throws InputError where the truth makes counts that a float does not hold.

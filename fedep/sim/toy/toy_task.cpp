@@ -159,6 +159,9 @@ class ToyTask final : public Task {
 std::span<const ToyMethod> toy_methods() { return kMethods; }
 
 std::unique_ptr<Task> make_toy_task(const Recipe& recipe) {
+  if (!recipe.priors.empty()) {
+    throw InputError("[[prior]]: data must be a table, whose coefficients have names, but are toy");
+  }
   return std::make_unique<ToyTask>(recipe);
 }
 
