@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <span>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "fedep/metric/counts.h"
 #include "fedep/metric/normal_interval.h"
 #include "fedep/sim/rows/own_intercept_file.h"
+#include "fedep/sim/score/event_risk.h"
 #include "fedep/sim/score/predictive.h"
 #include "fedep/store/curvature_file.h"
 
@@ -54,7 +56,11 @@ void score_outliers(const PredictInputs& in, Model& model, const HostVector<floa
     const std::size_t width = in.info.feature_count();
     for (const Batch& batch : in.batches) {
       for (std::size_t i = 0; i < batch.size; ++i) {
-        out.outlier_score.push_back(distance(std::span(batch.dense).subspan(i * width, width)));
+        const bool is_spell = in.info.table->spec.is_time_to_event();
+        const std::size_t example =
+            is_spell ? batch.sparse.offsets[i + 1] - 1 : i;  // its last piece
+        out.outlier_score.push_back(
+            distance(std::span(batch.dense).subspan(example * width, width)));
       }
     }
     return;
@@ -105,10 +111,9 @@ void append(const Predictions& predictions, const Model& model, const Likelihood
   }
 }
 
-std::vector<std::string> names_of(const DatasetInfo& info) {
-  if (info.target == TargetKind::real || info.target == TargetKind::count)
-    return {"mean", "deviation"};
-  if (info.target == TargetKind::binary) return {"no", "yes"};
+std::vector<std::string> names_of(const DatasetInfo& info, TargetKind predicted) {
+  if (predicted == TargetKind::real || predicted == TargetKind::count) return {"mean", "deviation"};
+  if (predicted == TargetKind::binary) return {"no", "yes"};
   std::vector<std::string> names = info.output_names;
   for (std::size_t c = names.size(); c < info.outputs; ++c) names.push_back(std::to_string(c));
   return names;
@@ -118,8 +123,24 @@ std::vector<std::string> names_of(const DatasetInfo& info) {
 std::string meaning_of_yes(const TableSpec& spec) {
   std::vector<std::string> values;
   for (const std::string& value : spec.positive) values.push_back(shown(value));
-  return fmt::format("yes means that {} is {}", shown(spec.label_column),
-                     fmt::join(values, " or "));
+  const std::string meaning =
+      fmt::format("yes means that {} is {}", shown(spec.label_column), fmt::join(values, " or "));
+  if (!spec.is_time_to_event()) return meaning;
+  return fmt::format("{} by {}, of a row that is free of it at {}", meaning,
+                     shown(spec.stop_column),
+                     spec.start_column.empty() ? "0" : shown(spec.start_column));
+}
+
+// Of spells their risk of the event is predicted.
+std::unique_ptr<Model> predicting_model(const SavedPosterior& saved, const DatasetInfo& info) {
+  std::unique_ptr<Model> model = model_of(saved, info);
+  if (!info.table || !info.table->spec.is_time_to_event()) return model;
+  if (saved.recipe.model.site_intercept) {
+    throw InputError(
+        "predict: model.site_intercept must be false where the outcome is a time to event, whose "
+        "risks by a hospital's own intercept are not told yet");
+  }
+  return event_risk(std::move(model));
 }
 
 // Draws that are averaged where nobody asked for a number: enough for an interval, unless weights are many.
@@ -147,8 +168,9 @@ std::string why_no_interval(const SavedPosterior& saved, const PredictOptions& h
   return too_few_draws(samples, how.level);
 }
 
-PredictedRows without_predictions(const SavedPosterior& saved, const PredictInputs& in) {
-  PredictedRows rows{.target = in.info.target, .outputs = names_of(in.info)};
+PredictedRows without_predictions(const SavedPosterior& saved, const PredictInputs& in,
+                                  TargetKind predicted) {
+  PredictedRows rows{.target = predicted, .outputs = names_of(in.info, predicted)};
   rows.numbers = in.numbers;
   rows.ids = in.ids;
   rows.unlike = in.unlike;
@@ -243,8 +265,8 @@ PredictedRows predict_file(const fs::path& run_or_checkpoint, const fs::path& fi
                            const PredictOptions& how) {
   const SavedPosterior saved = read_posterior(run_or_checkpoint);
   const PredictInputs in = read_inputs(saved, file, data_folder, how.id_column);
-  const auto model = model_of(saved, in.info);
-  PredictedRows rows = without_predictions(saved, in);
+  const std::unique_ptr<Model> model = predicting_model(saved, in.info);
+  PredictedRows rows = without_predictions(saved, in, model->target());
   rows.level = how.level;
   const int samples = asked.value_or(default_draws(saved, how.level));
   rows.no_interval = why_no_interval(saved, how, samples);

@@ -16,6 +16,7 @@
 #include "fedep/data/table/table_features.h"
 #include "fedep/message/error.h"
 #include "fedep/message/nearest.h"
+#include "fedep/sim/score/event_risk.h"
 
 namespace fedep {
 namespace {
@@ -37,6 +38,18 @@ std::vector<Batch> in_chunks(const Batch& all, std::size_t width) {
 std::string without_spaces(const std::string& cell) {
   const std::size_t begin = cell.find_first_not_of(" \t"), end = cell.find_last_not_of(" \t");
   return begin == std::string::npos ? std::string() : cell.substr(begin, end - begin + 1);
+}
+
+// Spells, a few at a time, whose examples are their pieces.
+std::vector<Batch> spells_in_chunks(const EncodedTable& rows) {
+  std::vector<std::size_t> offsets{0};
+  offsets.insert(offsets.end(), rows.ends.begin(), rows.ends.end());
+  std::vector<Batch> out;
+  for (std::size_t begin = 0; begin < rows.rows.size(); begin += kPredictChunk) {
+    const std::size_t end = std::min(rows.rows.size(), begin + kPredictChunk);
+    out.push_back(batch_of_spells(rows.batch, offsets, begin, end));
+  }
+  return out;
 }
 
 // Where the ids are; none: rows have none.
@@ -156,11 +169,6 @@ void note_unlike(const DelimitedTable& table, const EncodedTable& rows, PredictI
 
 void read_table(const SavedPosterior& saved, const fs::path& file, const TableFeatures& features,
                 const std::string& id_column, PredictInputs& in) {
-  // A spell's pieces would be predicted together, draw by draw: 1 - exp(-Σ rate · time).
-  if (features.spec.is_time_to_event()) {
-    throw InputError(
-        "predict: the outcome must not be a time to event, whose risks are not told yet");
-  }
   const DelimitedTable table = read_delimited(file, format_of(file));
   const EncodedTable rows = encode_table(table, features);
   const auto ids = id_column_of(table, id_column, saved.recipe.data.id_column, in.notes);
@@ -182,7 +190,8 @@ void read_table(const SavedPosterior& saved, const fs::path& file, const TableFe
   note_left_out(table, in);
   in.unlike = unlike_rows(table, rows, features);
   note_unlike(table, rows, in);
-  in.batches = in_chunks(rows.batch, in.info.feature_count());
+  in.batches = features.spec.is_time_to_event() ? spells_in_chunks(rows)
+                                                : in_chunks(rows.batch, in.info.feature_count());
 }
 
 }  // namespace

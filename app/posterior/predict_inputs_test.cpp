@@ -137,14 +137,5 @@ TEST(PredictInputs, WhatIsWrongWithAFileIsNamed) {
   EXPECT_THAT(refusal(kNew), HasSubstr("features.json"));
 }
 
-TEST(PredictInputs, OfATimeToEventAreRefused) {
-  const TestRun run;
-  TableFeatures features = *kept_features(read_posterior(run.path()));
-  features.spec.stop_column = "days";
-  run.folder().write("run/features.json", to_json(features));
-  EXPECT_THAT(message_of<InputError>([&] { read(run, kNew); }),
-              HasSubstr("the outcome must not be a time to event"));
-}
-
 }  // namespace
 }  // namespace fedep

@@ -61,6 +61,9 @@ void list_fields(Fields& f, DataSettings& s) {
   f("missing_indicators", s.missing_indicators);
   f("test_column", s.test_column);
   f("exposure_column", s.exposure_column);
+  f("start_column", s.start_column);
+  f("stop_column", s.stop_column);
+  f("intervals", s.intervals, between(1, 1000));
   f("drop", s.drop);
   f("id_column", s.id_column);
   f("group_column", s.group_column);

@@ -91,7 +91,8 @@ struct Word {
 
 inline constexpr auto words_of(LabelKind) {
   return std::array{Word{"yes_no", LabelKind::yes_no}, Word{"classes", LabelKind::classes},
-                    Word{"number", LabelKind::number}, Word{"count", LabelKind::count}};
+                    Word{"number", LabelKind::number}, Word{"count", LabelKind::count},
+                    Word{"time_to_event", LabelKind::time_to_event}};
 }
 // `pooled` and `none` have no words: they are true and false.
 inline constexpr auto words_of(ColumnScaling) {

@@ -58,7 +58,7 @@ class CoefficientPriors : public testing::Test {
     out.model.noise = 2;
     out.server.clients_per_round = 3;
     out.server.prior = PriorSettings{.mean = 0.25, .precision = 1};
-    out.phases = {{.algorithm = "fed_ep", .rounds = 8}};
+    out.phases = {{.algorithm = "fed_ep", .rounds = 40}};
     return resolved(out);
   }
   std::unique_ptr<Task> task_of(const Recipe& recipe) { return make_task(recipe, folder_.path()); }

@@ -109,8 +109,8 @@ std::vector<Term> terms_for(const DatasetInfo& info, const TableFeatures* table)
   return out;
 }
 
-EffectKind effect_kind(const Recipe& recipe, TargetKind target) {
-  if (recipe.data.label == LabelKind::time_to_event) return EffectKind::hazard;
+EffectKind effect_kind(const TableFeatures* table, TargetKind target) {
+  if (table != nullptr && table->spec.is_time_to_event()) return EffectKind::hazard;
   if (target == TargetKind::real) return EffectKind::difference;
   return target == TargetKind::count ? EffectKind::rate : EffectKind::odds;
 }
@@ -292,7 +292,7 @@ CoefficientTable read_coefficients(const std::filesystem::path& run_or_checkpoin
       .withheld = saved.withheld,
       .notes = notes_of(saved),
       .verdict = saved.verdict,
-      .effect = effect_kind(recipe, info.target),
+      .effect = effect_kind(features, info.target),
       .outcome = outcome_of(features),
       .level = options.level,
       .has_exposure = info.has_exposure};

@@ -73,7 +73,7 @@ DatasetInfo info_of(const Json& json) {
   const std::string table = json.at("table");
   if (!table.empty()) {
     info.table = std::make_shared<const TableFeatures>(parse_table_features(table, "table"));
-    info.has_exposure = !info.table->spec.exposure_column.empty();
+    info.has_exposure = info.table->spec.has_exposure();
   }
   check_info(info);
   return info;

@@ -1,11 +1,16 @@
 #include "fedep/data/table/packed_table.h"
 
+#include <array>
 #include <limits>
+#include <map>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
+#include "fedep/data/table/person_time.h"
 #include "fedep/message/error.h"
+#include "fedep/message/nearest.h"
 
 namespace fedep {
 namespace {
@@ -32,14 +37,48 @@ class ClientFinder {
   std::uint32_t last_ = kNobody;
 };
 
+// Spells of patients, each at its hospital, who are at risk once at a time.
+class SpellsOfPatients {
+ public:
+  explicit SpellsOfPatients(const TableSpec& spec)
+      : spec_(spec), is_read_(spec.is_time_to_event() && !spec.group_column.empty()) {}
+
+  void add(std::uint32_t client, const TableRecord& record, std::size_t place) {
+    if (!is_read_ || record.group.empty()) return;
+    spells_[{client, record.group}].push_back({record.features.start, record.features.stop, place});
+  }
+  // After the last record.
+  void check(const RecordSource& records) const {
+    for (const auto& [patient, spells] : spells_) {
+      const Overlap found = overlap_of(spells);
+      if (!found.there) continue;
+      const std::string place = records.place();  // "line 7"
+      throw InputError(
+          fmt::format("{0}: {1} {2} and {1} {3}: spells of {4} {5} must not overlap, but go from "
+                      "{6} to {7} and "
+                      "from {8} to {9}",
+                      records.heading().source, place.substr(0, place.find(' ')), found.one.place,
+                      found.other.place, shown(spec_.group_column), shown(patient.second),
+                      found.one.start, found.one.stop, found.other.start, found.other.stop));
+    }
+  }
+
+ private:
+  const TableSpec& spec_;
+  bool is_read_;
+  std::map<std::pair<std::uint32_t, std::string>, std::vector<Spell>> spells_;
+};
+
 }  // namespace
 
 PackedTable::PackedTable(const TableSpec& spec)
     : number_columns_(spec.numbers.size()),
       category_columns_(spec.categories.size()),
       has_groups_(!spec.group_column.empty()),
-      has_real_labels_(spec.target == TargetKind::real || spec.target == TargetKind::count),
+      has_real_labels_(spec.cell_target() == TargetKind::real ||
+                       spec.cell_target() == TargetKind::count),
       has_exposures_(!spec.exposure_column.empty()),
+      has_times_(spec.is_time_to_event()),
       numbers_(spec.numbers.size()),
       scaled_(0),
       clients_(1),
@@ -47,7 +86,8 @@ PackedTable::PackedTable(const TableSpec& spec)
       groups_(1),
       label_words_(1),
       label_numbers_(1),
-      exposures_(1) {}
+      exposures_(1),
+      times_(2) {}
 
 void PackedTable::add(std::uint32_t client, const TableRecord& record) {
   clients_.add({&client, 1});
@@ -69,6 +109,7 @@ void PackedTable::add(std::uint32_t client, const TableRecord& record) {
     label_words_.add({&label, 1});
   }
   if (has_exposures_) exposures_.add({&record.features.exposure, 1});
+  if (has_times_) times_.add(std::array{record.features.start, record.features.stop});
   test_.push_back(record.test);
 }
 
@@ -97,6 +138,7 @@ PackedTable pack_table(RecordSource& records, const TableSpec& spec) {
   PackedTable out(spec);
   const HeaderFinder headers(heading);
   ClientFinder clients(parser, out.client_ids);
+  SpellsOfPatients spells(spec);
   TableRecord record;
   const auto is_header = [&](bool usable) {
     if (!headers.is_header(records, usable)) return false;
@@ -118,6 +160,7 @@ PackedTable pack_table(RecordSource& records, const TableSpec& spec) {
     if (is_good) {
       out.add(client, record);
       out.marks.add(records);
+      spells.add(client, record, records.number());
       continue;
     }
     ++out.skipped.count;
@@ -127,6 +170,7 @@ PackedTable pack_table(RecordSource& records, const TableSpec& spec) {
     if (out.skipped.first.empty()) out.skipped.first = why;
     if (is_first) out.skipped_of[client].first = std::move(why);
   }
+  spells.check(records);
   if (heading.bad_records > 0) {
     out.skipped.count += heading.bad_records;
     out.skipped.first = fmt::format(

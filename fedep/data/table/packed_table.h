@@ -48,6 +48,10 @@ class PackedTable {
   }
   const std::string& group(std::uint32_t row) const { return words_[groups_.at(row, 0)]; }
   double exposure(std::uint32_t row) const { return exposures_.at(row, 0); }
+  // Time to event.
+  double start(std::uint32_t row) const { return times_.at(row, 0); }
+  double stop(std::uint32_t row) const { return times_.at(row, 1); }
+  bool has_event(std::uint32_t row) const { return label_of_word[label(row)] == 1; }
   bool is_test(std::uint32_t row) const { return test_[row]; }
   // Whether labels are numbers (real ones and counts), else words.
   bool has_label_numbers() const { return has_real_labels_; }
@@ -70,17 +74,18 @@ class PackedTable {
 
  private:
   std::size_t number_columns_, category_columns_;
-  bool has_groups_, has_real_labels_, has_exposures_;
+  bool has_groups_, has_real_labels_, has_exposures_, has_times_;
   ColumnBlocks<double> numbers_;
   ColumnBlocks<float> scaled_;
   ColumnBlocks<std::uint32_t> clients_, categories_, groups_, label_words_;  // words by number
-  ColumnBlocks<double> label_numbers_, exposures_;
+  ColumnBlocks<double> label_numbers_, exposures_, times_;
   std::vector<bool> test_;
   WordList words_;  // of categories and groups
   std::vector<std::uint32_t> row_words_;
 };
 
-// Throws InputError if a column is not there, or if more records are bad than good.
+// Throws InputError if a column is not there, if more records are bad than good, for a record that no table may
+// have (RecordParser::refusal), and where two spells of one patient overlap.
 PackedTable pack_table(RecordSource& records, const TableSpec& spec);
 
 }  // namespace fedep

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "fedep/data/table/person_time.h"
 #include "fedep/message/check.h"
 #include "fedep/message/nearest.h"
 
@@ -86,6 +87,15 @@ void RowEncoder::encode(const ScaledRow& row, std::size_t interval, std::vector<
   }
   for (std::size_t j = 0; j < scale_.intervals.size(); ++j) {
     out.push_back(encoded(interval == j + 1 ? 1 : 0, scale_.intervals[j]));
+  }
+}
+
+void append_pieces(const RowEncoder& encoder, const ScaledRow& row, double start, double stop,
+                   std::span<const double> cuts, Batch& to) {
+  for (const Piece& piece : pieces_of(start, stop, cuts)) {
+    encoder.encode(row, piece.interval, to.dense);
+    to.log_exposure.push_back(float(std::log(piece.exposure)));
+    ++to.size;
   }
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "fedep/data/batch.h"
 #include "fedep/data/table/table_scale.h"
 #include "fedep/data/table/table_spec.h"
 
@@ -48,6 +49,11 @@ class RowEncoder {
   std::vector<Column> missing_;                     // by indicator
   std::vector<std::pair<Column, Column>> factors_;  // by interaction
 };
+
+// The pieces of a spell (person_time.h), which the row is: an example each, whose exposure is its time at
+// risk. What came of them is for the caller to say.
+void append_pieces(const RowEncoder& encoder, const ScaledRow& row, double start, double stop,
+                   std::span<const double> cuts, Batch& to);
 
 // The row as a RowEncoder takes it. `row` must outlive it.
 ScaledRow scaled_row(const TableRow& row, const TableScale& scale);

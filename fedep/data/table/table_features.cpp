@@ -53,7 +53,7 @@ DatasetInfo info_of(const TableFeatures& features) {
                    .output_names = features.output_names};
   for (Term& term : terms_of(features)) info.feature_names.push_back(std::move(term.name));
   info.features = {std::int64_t(info.feature_names.size())};
-  info.has_exposure = !spec.exposure_column.empty();
+  info.has_exposure = spec.has_exposure();
   return info;
 }
 
@@ -61,6 +61,7 @@ EncodedTable encode_table(const DelimitedTable& table, const TableFeatures& feat
   const FeatureParser parser(table, features.spec);
   const RowEncoder encoder(features.spec, features.scale);
   const std::vector<Term> terms = terms_of(features);
+  const bool has_spells = features.spec.is_time_to_event();
   EncodedTable out;
   Batch& batch = out.batch;
   const auto leave_out = [&](std::size_t row, std::size_t column, std::string_view why) {
@@ -71,12 +72,17 @@ EncodedTable encode_table(const DelimitedTable& table, const TableFeatures& feat
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const FeatureParser::Parsed parsed = parser.parse(table.rows[i]);
     if (parsed.bad) {
-      const bool exposure = table.columns[*parsed.bad] == features.spec.exposure_column;
-      leave_out(i, *parsed.bad, exposure ? "which is no positive number" : "which is no number");
+      const std::string& column = table.columns[*parsed.bad];
+      leave_out(i, *parsed.bad,
+                column == features.spec.exposure_column ? "which is no positive number"
+                : has_spells && column == features.spec.stop_column
+                    ? "which is no time after the spell's begin"
+                    : "which is no number");
       continue;
     }
     const std::size_t first = batch.dense.size();
-    encoder.encode(scaled_row(parsed.row, features.scale), 0, batch.dense);
+    const ScaledRow scaled = scaled_row(parsed.row, features.scale);
+    encoder.encode(scaled, 0, batch.dense);
     const auto row = std::span(batch.dense).subspan(first);
     const auto wild = std::ranges::find_if_not(row, [](float x) { return std::isfinite(x); });
     if (wild != row.end()) {
@@ -86,11 +92,17 @@ EncodedTable encode_table(const DelimitedTable& table, const TableFeatures& feat
       batch.dense.resize(first);
       continue;
     }
-    if (!features.spec.exposure_column.empty()) {
-      batch.log_exposure.push_back(float(std::log(parsed.row.exposure)));
+    if (has_spells) {
+      batch.dense.resize(batch.dense.size() - terms.size());  // in whose place its pieces come
+      append_pieces(encoder, scaled, parsed.row.start, parsed.row.stop, features.scale.cuts, batch);
+    } else {
+      if (features.spec.has_exposure()) {
+        batch.log_exposure.push_back(float(std::log(parsed.row.exposure)));
+      }
+      ++batch.size;
     }
     out.rows.push_back(i);
-    ++batch.size;
+    out.ends.push_back(batch.size);
   }
   return out;
 }

@@ -47,7 +47,9 @@ DatasetInfo info_of(const TableFeatures& features);
 // Rows of a table that training did not see.
 struct EncodedTable {
   Batch batch = {};
-  std::vector<std::size_t> rows = {};  // of the table, from 0: those that the batch holds
+  std::vector<std::size_t> rows = {};  // of the table, from 0: those that the batch holds,
+  std::vector<std::size_t> ends =
+      {};  // and where their examples end: a spell has one for each piece
   struct LeftOut {
     std::size_t row = 0;
     std::string why = {};  // "lactate is >4.0, which is no number"
@@ -55,8 +57,9 @@ struct EncodedTable {
   std::vector<LeftOut> left_out = {};
 };
 // Every good row, in order. A row is left out, as in training, for a number that is none, an exposure that
-// is not positive, or a number that a float cannot hold when it is scaled. A missing value stands at the
-// column's mean, and so does a category that no client had. Throws InputError if a column is not there.
+// is not positive, or a number that a float cannot hold when it is scaled, and also for a spell that does not
+// end after it begins. A missing value stands at the column's mean, and so does a category that no client
+// had. Throws InputError if a column is not there.
 EncodedTable encode_table(const DelimitedTable& table, const TableFeatures& features);
 
 // What training rows do not tell apart: number columns with one value or none, which are features

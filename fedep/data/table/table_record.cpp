@@ -93,20 +93,19 @@ bool says_missing(std::string_view text) {
 // Larger ones are not all different as floats.
 bool is_count(double x) { return x >= 0 && x == std::floor(x) && x <= 16777216; }
 
-// A column that is client or label must not be a feature too.
+// A column that has another part must not be a feature too.
 void check_roles(const DelimitedTable& table, const TableSpec& spec) {
+  const std::pair<const std::string*, std::string_view> parts[] = {
+      {&spec.client_column, "client"},    {&spec.label_column, "label"},
+      {&spec.test_column, "test column"}, {&spec.exposure_column, "exposure"},
+      {&spec.start_column, "start"},      {&spec.stop_column, "stop"}};
   for (const std::vector<std::string>* names : {&spec.numbers, &spec.categories}) {
     for (const std::string& name : *names) {
-      const bool is_test = !spec.test_column.empty() && name == spec.test_column;
-      const bool is_exposure = !spec.exposure_column.empty() && name == spec.exposure_column;
-      const bool is_other = is_test || is_exposure;
-      if (name != spec.client_column && name != spec.label_column && !is_other) continue;
-      throw InputError(fmt::format("{}: column {} must not be a feature, but is also the {}",
-                                   table.source, shown(name),
-                                   is_test                      ? "test column"
-                                   : is_exposure                ? "exposure"
-                                   : name == spec.client_column ? "client"
-                                                                : "label"));
+      for (const auto& [column, part] : parts) {
+        if (column->empty() || *column != name) continue;
+        throw InputError(fmt::format("{}: column {} must not be a feature, but is also the {}",
+                                     table.source, shown(name), part));
+      }
     }
   }
 }
@@ -138,6 +137,8 @@ FeatureParser::FeatureParser(const DelimitedTable& table, const TableSpec& spec)
   for (const std::string& name : spec.numbers) numbers_.push_back(feature(name));
   for (const std::string& name : spec.categories) categories_.push_back(feature(name));
   if (!spec.exposure_column.empty()) exposure_ = feature(spec.exposure_column);
+  if (!spec.start_column.empty()) start_ = feature(spec.start_column);
+  if (!spec.stop_column.empty()) stop_ = feature(spec.stop_column);
 }
 
 // None if the cell is missing or bad. Gives what number(canonical(cell)) gives, but makes no string.
@@ -179,6 +180,12 @@ std::optional<std::size_t> FeatureParser::parse(std::span<const std::string_view
         parse_number(fields[exposure_->index], *exposure_->missing, is_bad).value_or(0.0);
     if (!(row.exposure > 0) && !first_bad) first_bad = exposure_->index;
   }
+  if (stop_) {
+    row.start = start_of(fields);
+    row.stop = number_of(*stop_, fields);
+    if (std::isnan(row.start) && !first_bad) first_bad = start_->index;
+    if (!(row.stop > row.start) && !first_bad) first_bad = stop_->index;
+  }
   return first_bad;
 }
 
@@ -198,9 +205,26 @@ std::optional<std::size_t> FeatureParser::refused(std::span<const std::string_vi
   return exposure_->index;
 }
 
+// NaN: it is missing, or none.
+double FeatureParser::number_of(const Feature& column, std::span<const std::string_view> fields) {
+  bool is_bad = false;
+  return parse_number(fields[column.index], *column.missing, is_bad)
+      .value_or(std::numeric_limits<double>::quiet_NaN());
+}
+
+double FeatureParser::start_of(std::span<const std::string_view> fields) const {
+  return start_ ? number_of(*start_, fields) : 0.0;
+}
+
+std::optional<std::size_t> FeatureParser::without_time(
+    std::span<const std::string_view> fields) const {
+  if (!stop_ || !(number_of(*stop_, fields) <= start_of(fields))) return std::nullopt;
+  return stop_->index;
+}
+
 RecordParser::RecordParser(const DelimitedTable& table, const TableSpec& spec)
     : columns_(table.columns),
-      target_(spec.target),
+      target_(spec.cell_target()),
       positive_(canonical_set(spec.positive)),
       negative_(canonical_set(spec.negative)),
       missing_(canonical_set(spec.missing)),
@@ -262,11 +286,15 @@ std::string RecordParser::problem(std::span<const std::string_view> fields) cons
 }
 
 std::string RecordParser::refusal(std::span<const std::string_view> fields) const {
-  if (target_ != TargetKind::count) return {};
   const auto must = [&](std::size_t index, std::string_view what) {
     return fmt::format("{} must be {}, but is {}", shown(columns_[index]), what,
                        shown(std::string(trimmed(fields[index]))));
   };
+  if (const auto index = features_.without_time(fields)) {
+    return must(*index,
+                fmt::format("a time after {}, where its spell begins", features_.start_of(fields)));
+  }
+  if (target_ != TargetKind::count) return {};
   const std::string label = canonical(fields[label_]);
   const std::optional<double> count = number(label);
   if (!missing_.contains(label) && count && !is_count(*count)) {

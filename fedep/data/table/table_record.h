@@ -53,6 +53,9 @@ class FeatureParser {
   std::optional<std::size_t> parse(std::span<const std::string_view> fields, TableRow& row) const;
   // The exposure's column, where the exposure is a number and not positive.
   std::optional<std::size_t> refused(std::span<const std::string_view> fields) const;
+  // The column of a spell's end, where the spell does not end after it begins.
+  std::optional<std::size_t> without_time(std::span<const std::string_view> fields) const;
+  double start_of(std::span<const std::string_view> fields) const;  // NaN: there is none
 
  private:
   // Values that mean missing. A cell is compared in its one spelling: 4.0 as 4.
@@ -69,9 +72,10 @@ class FeatureParser {
   };
   static std::optional<double> parse_number(std::string_view cell, const Missing& missing,
                                             bool& is_bad);
+  static double number_of(const Feature& column, std::span<const std::string_view> fields);
 
   std::vector<Feature> numbers_, categories_;
-  std::optional<Feature> exposure_;
+  std::optional<Feature> exposure_, start_, stop_;
 };
 
 class RecordParser {
@@ -90,7 +94,8 @@ class RecordParser {
   // Why client() or parse() has nothing: "lactate is >4.0, which is no number".
   std::string problem(std::span<const std::string_view> fields) const;
   // What no row may have, whose sense nobody should guess: a count that is negative, fractional or larger
-  // than a float can tell apart, an exposure that is not positive. Empty: nothing of that.
+  // than a float can tell apart, an exposure that is not positive, a spell that does not end after it
+  // begins. Empty: nothing of that.
   std::string refusal(std::span<const std::string_view> fields) const;
 
  private:

@@ -22,7 +22,7 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 
 TargetKind target_of(LabelKind label) {
   if (label == LabelKind::yes_no) return TargetKind::binary;
-  if (label == LabelKind::count) return TargetKind::count;
+  if (label == LabelKind::count || label == LabelKind::time_to_event) return TargetKind::count;
   return label == LabelKind::classes ? TargetKind::label : TargetKind::real;
 }
 
@@ -67,6 +67,24 @@ void check_parts(const TableSpec& spec, const DataSettings& settings, const Deli
   }
 }
 
+void check_times(const DataSettings& settings) {
+  const bool is_timed = settings.label == LabelKind::time_to_event;
+  if (is_timed && settings.stop_column.empty()) {
+    throw InputError(fmt::format(
+        "data set {}: data.stop_column must name the column of times until the event, or until "
+        "nobody looked any more, where data.label is \"time_to_event\", but is empty",
+        settings.name));
+  }
+  for (const auto& [key, column] : {std::pair("start_column", &settings.start_column),
+                                    std::pair("stop_column", &settings.stop_column)}) {
+    if (is_timed || column->empty()) continue;
+    throw InputError(
+        fmt::format("data set {}: data.{} must be empty unless data.label is \"time_to_event\", "
+                    "but is {}",
+                    settings.name, key, *column));
+  }
+}
+
 }  // namespace
 
 TableSpec table_spec(const DataSettings& settings, const DelimitedTable& table) {
@@ -87,7 +105,12 @@ TableSpec table_spec(const DataSettings& settings, const DelimitedTable& table) 
                  .id_column = settings.id_column,
                  .test_column = settings.test_column,
                  .exposure_column = settings.exposure_column};
-  if (!spec.exposure_column.empty() && spec.target != TargetKind::count) {
+  check_times(settings);
+  if (settings.label == LabelKind::time_to_event) {
+    spec.start_column = settings.start_column;
+    spec.stop_column = settings.stop_column;
+  }
+  if (!spec.exposure_column.empty() && settings.label != LabelKind::count) {
     throw InputError(fmt::format(
         "data set {}: data.exposure_column must be empty unless data.label is \"count\", but is {}",
         settings.name, spec.exposure_column));
@@ -106,7 +129,9 @@ TableSpec table_spec(const DataSettings& settings, const DelimitedTable& table) 
                        (!spec.exposure_column.empty() && name == spec.exposure_column) ||
                        (!spec.group_column.empty() && name == spec.group_column) ||
                        (!spec.id_column.empty() && name == spec.id_column) ||
-                       contains(settings.drop, name);
+                       contains(settings.drop, name) ||
+                       (!spec.start_column.empty() && name == spec.start_column) ||
+                       (!spec.stop_column.empty() && name == spec.stop_column);
     return contains(spec.categories, name) || (settings.features.empty() && other);
   });
   return spec;

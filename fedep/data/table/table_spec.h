@@ -42,6 +42,10 @@ struct TableSpec {
   // Rows are spells, from start to stop, and the label says whether they ended with the event: yes or no.
   // Examples are pieces of spells, and the target is a count (person_time.h).
   bool is_time_to_event() const { return !stop_column.empty(); }
+  // Examples have time or something else that their mean is multiplied by.
+  bool has_exposure() const { return !exposure_column.empty() || is_time_to_event(); }
+  // What a cell of the label column says, which of an event is yes or no.
+  TargetKind cell_target() const { return is_time_to_event() ? TargetKind::binary : target; }
 
   bool operator==(const TableSpec&) const = default;
 };

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "fedep/data/memory_dataset.h"
+#include "fedep/data/table/agreed_intervals.h"
 #include "fedep/data/table/audit_features.h"
 #include "fedep/data/table/audit_rows.h"
 #include "fedep/data/table/audit_table.h"
@@ -212,6 +213,7 @@ EncodedRows encoded_rows(const PackedTable& table, const std::vector<std::string
                          const DatasetInfo& info) {
   const TableSpec& spec = features.spec;
   const bool has_classes = spec.target == TargetKind::binary || spec.target == TargetKind::label;
+  const bool has_spells = spec.is_time_to_event();
   const std::vector<std::int32_t> classes =
       classes_of_labels(table, spec.target, info.output_names);
   const RowEncoder encoder(spec, features.scale);
@@ -236,6 +238,14 @@ EncodedRows encoded_rows(const PackedTable& table, const std::vector<std::string
         continue;
       }
       table.read_row(row, scaled);
+      if (has_spells) {
+        append_pieces(encoder, scaled, table.start(row), table.stop(row), features.scale.cuts, to);
+        to.reals.resize(to.size);
+        if (table.has_event(row)) to.reals.back() = 1.f;
+        // A spell's pieces stay together, and a patient's spells.
+        out.groups.resize(to.size, groups.empty() ? std::uint32_t(at) : groups[at]);
+        continue;
+      }
       encoder.encode(scaled, 0, to.dense);
       if (has_classes) {
         to.labels.push_back(classes[table.label(row)]);
@@ -271,6 +281,11 @@ std::unique_ptr<Dataset> dataset_of(RecordSource& records, const TableSpec& colu
   table.scale_numbers(features.scale.numbers);
   ::malloc_trim(0);  // half of the numbers' memory, which only this gives back
   agree_on_terms(table, clients, settings.scale, features);
+  if (spec.is_time_to_event() && !clients.ids.empty()) {
+    const LabelValues labels = label_values(table, TargetKind::binary, clients);
+    check_negative_labels(source, spec, labels.negative);
+    agree_on_intervals(table, clients, settings, source, features.scale);
+  }
   const bool has_classes = spec.target == TargetKind::binary || spec.target == TargetKind::label;
   if (has_classes && !clients.ids.empty()) {
     const LabelValues labels = label_values(table, spec.target, clients);

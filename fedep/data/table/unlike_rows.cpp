@@ -107,8 +107,9 @@ std::vector<std::vector<Unlike>> unlike_rows(const DelimitedTable& table, const 
       if (value.empty() || is_known(value, scale.categories.at(j))) continue;
       out[i].push_back({features.spec.categories[j], UnlikeKind::category});
     }
+    const std::size_t example = rows.ends[i] - 1;  // of a spell the last piece
     add_columns_far_together(
-        std::span(rows.batch.dense).subspan(i * columns.size(), columns.size()), columns,
+        std::span(rows.batch.dense).subspan(example * columns.size(), columns.size()), columns,
         features.far, out[i]);
   }
   return out;
