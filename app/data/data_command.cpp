@@ -84,6 +84,9 @@ int describe_command(const DescribeOptions& options) {
   if (with_model) {
     description.model = recipe.model.name;
     description.model_size = make_model(recipe.model, data->info())->size();
+    for (const auto& [id, examples] : data->clients()) {
+      description.small_clients += examples < *description.model_size;
+    }
   }
   description.audit = options.audit;
   print_text("{}", options.json ? description_json(description) : description_text(description));
@@ -133,6 +136,10 @@ std::string description_text(const DatasetDescription& d) {
   line("examples (train / test)", fmt::format("{} / {}", d.train.examples, d.test.examples));
   line("examples per client (train / test)",
        fmt::format("{} / {}", per_client(d.train), per_client(d.test)));
+  if (d.info.audit && d.small_clients > 0) {
+    line("clients with fewer than weights",
+         fmt::format("{} of {}", d.small_clients, d.train.clients));
+  }
   if (d.info.skipped_records > 0)
     line("bad records left out", fmt::to_string(d.info.skipped_records));
   if (d.info.audit) text += audit_text(*d.info.audit, d.audit);
@@ -155,6 +162,8 @@ std::string description_json(const DatasetDescription& d) {
             {"train", spread(d.train)},
             {"test", spread(d.test)},
             {"skipped_records", d.info.skipped_records}};
+  if (d.info.audit && d.model_size)
+    json["clients_with_fewer_examples_than_weights"] = d.small_clients;
   if (d.info.audit) json.update(audit_json(*d.info.audit, d.audit));
   return json.dump() + "\n";
 }

@@ -26,6 +26,7 @@ struct DatasetDescription {
   CountSpread train, test;
   std::string model;                      // empty: only the data were asked for
   std::optional<std::size_t> model_size;  // weights
+  std::size_t small_clients = 0;          // that have fewer training examples than weights
   AuditChoice audit;                      // of a table: what is told of single clients
 };
 DatasetDescription describe(const Dataset& data);

@@ -1,11 +1,15 @@
 #include "app/data/data_command.h"
 
+#include <fstream>
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "app/data/test_data_command.h"
 #include "fedep/data/registry.h"
+#include "fedep/data/table/audit.h"
 #include "fedep/message/error.h"
+#include "fedep/message/test_folder.h"
 
 namespace fedep {
 namespace {
@@ -37,6 +41,33 @@ TEST(DataCommand, PrintsTheSameNumbersAsTextAndAsJson) {
   EXPECT_TRUE(json.at("model_size").is_null());
   const std::string text = printed_by_data("data describe synthetic --set data.clients=7");
   EXPECT_NE(text.find("clients (train / test)              7 / "), std::string::npos) << text;
+}
+
+TEST(DataCommand, PrintsATableThatIsRefused) {
+  const TemporaryFolder folder;
+  std::string rows = "ward,died,age\n";
+  for (int i = 0; i < 60; ++i) {
+    rows += std::string(1, char('A' + i % 3)) + (i % 4 ? ",1," : ",0,") +
+            (i == 40 ? "-999" : std::to_string(20 + i * 7 % 50 + 0.5)) + "\n";
+  }
+  std::ofstream(folder.path() / "stays.csv") << rows;
+  const std::string command = "data describe tabular --data " + folder.path().string() +
+                              " --set data.path=stays.csv --set data.client_column=ward"
+                              " --set data.label_column=died";
+  testing::internal::CaptureStdout();
+  EXPECT_THROW(
+      {
+        Command app("fedep", "fedep");
+        int exit_code = -1;
+        add_data_command(app, exit_code);
+        app.parse(command);
+      },
+      AuditError);
+  const std::string text = testing::internal::GetCapturedStdout();
+  EXPECT_NE(text.find("all clients: 60 rows, 45 events"), std::string::npos) << text;
+  EXPECT_NE(text.find("- refused: missing-code: column age has -999 in 1 row (1 at B; line 42"),
+            std::string::npos)
+      << text;
 }
 
 TEST(DataCommand, RefusesWhatIsNeitherARecipeNorADataSet) {

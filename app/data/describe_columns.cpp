@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -19,7 +20,9 @@ constexpr std::size_t kNameWidth = 28, kMostLevels = 8;
 // A number of a table, without digits that nobody reads; nothing for none.
 std::string cell(double value) {
   if (std::isnan(value)) return "";
-  return std::isinf(value) ? "inf" : fmt::format("{:.4g}", value);
+  if (std::isinf(value)) return "inf";
+  const bool large = std::fabs(value) >= 1e4 && std::fabs(value) < 1e8;
+  return large ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
 }
 
 std::string line_of(std::string_view name, const std::vector<std::string>& cells) {
@@ -126,6 +129,8 @@ std::size_t chosen_column(const TableAudit& audit, const AuditChoice& choice) {
   throw InputError(unknown_name("column", choice.column, names));
 }
 
+std::int64_t whole(double count) { return std::int64_t(count); }
+
 Json json_number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 Json json_of(const TableAudit& audit, const AuditColumn& column, const ColumnReport& report) {
@@ -133,9 +138,9 @@ Json json_of(const TableAudit& audit, const AuditColumn& column, const ColumnRep
             {"use", column.use == ColumnUse::outcome    ? "outcome"
                     : column.use == ColumnUse::category ? "category"
                                                         : "number"},
-            {"n", report.values.count},
-            {"missing", report.missing()}};
-  if (audit.has_events) json["events"] = report.events;
+            {"n", whole(report.values.count)},
+            {"missing", whole(report.missing())}};
+  if (audit.has_events) json["events"] = whole(report.events);
   if (column.use != ColumnUse::category) {
     json["mean"] = json_number(report.mean());
     json["sd"] = json_number(report.deviation());
@@ -145,8 +150,8 @@ Json json_of(const TableAudit& audit, const AuditColumn& column, const ColumnRep
   }
   Json levels = Json::array();
   for (const auto& [value, level] : by_frequency(report)) {
-    levels.push_back({{"value", value}, {"n", level.rows}});
-    if (audit.has_events) levels.back()["events"] = level.events;
+    levels.push_back({{"value", value}, {"n", whole(level.rows)}});
+    if (audit.has_events) levels.back()["events"] = whole(level.events);
   }
   json["levels"] = std::move(levels);
   return json;
@@ -189,8 +194,8 @@ std::string audit_text(const TableAudit& audit, const AuditChoice& choice) {
 
 Json audit_json(const TableAudit& audit, const AuditChoice& choice) {
   const std::size_t column = chosen_column(audit, choice);
-  Json out{{"rows", audit.rows}};
-  if (audit.has_events) out["events"] = audit.events;
+  Json out{{"rows", whole(audit.rows)}};
+  if (audit.has_events) out["events"] = whole(audit.events);
   Json columns = Json::array();
   for (const AuditColumn& each : audit.columns) {
     columns.push_back(json_of(audit, each, each.all));
@@ -201,8 +206,8 @@ Json audit_json(const TableAudit& audit, const AuditChoice& choice) {
   if (!clients.empty()) {
     Json list = Json::array();
     for (const ClientAudit* client : clients) {
-      Json own{{"client", client->id}, {"rows", client->rows}};
-      if (audit.has_events) own["events"] = client->events;
+      Json own{{"client", client->id}, {"rows", whole(client->rows)}};
+      if (audit.has_events) own["events"] = whole(client->events);
       own["columns"] = Json::array();
       for (std::size_t j = 0; j < audit.columns.size(); ++j) {
         if (column < audit.columns.size() && j != column) continue;

@@ -31,7 +31,8 @@ TEST(RunWarnings, NameColumnsThatDoNotVary) {
   const Recipe recipe = parse_recipe(ward_recipe(kFedEp));
   EXPECT_THAT(warnings_for(recipe, ward_table()), IsEmpty());
   EXPECT_THAT(warnings_for(recipe, constant_table()),
-              ElementsAre(HasSubstr("are not read: year, \"weight, kg\"")));
+              ElementsAre(HasSubstr("column \"weight, kg\" has no value in any of 300 rows"),
+                          HasSubstr("are not read: year, \"weight, kg\"")));
 }
 
 TEST(RunWarnings, NameCooldownsThatNeverBeginOrStopThePhase) {

@@ -56,7 +56,7 @@ struct TableAudit {
   std::vector<Finding> findings = {};
 
   // Columns times clients beyond which only the pooled reports are kept.
-  static constexpr std::size_t kMostCells = 200'000;
+  static constexpr std::size_t kMostCells = 50'000;
 };
 
 class AuditError : public InputError {

@@ -90,9 +90,13 @@ void find_missing_columns(const AuditView& view, const std::vector<std::vector<E
     if (rows >= kFewest && missing >= kNearlyAll * rows) {
       audit.findings.push_back(
           {"mostly-missing", false,
-           fmt::format("column {} has a value in {:.0f} of {:.0f} rows; {:.0f} % "
-                       "are missing, and stand at the mean of the others",
-                       shown(column.name), rows - missing, rows, 100 * missing / rows)});
+           missing == rows
+               ? fmt::format("column {} has no value in any of {:.0f} rows", shown(column.name),
+                             rows)
+               : fmt::format(
+                     "column {} has a value in {:.0f} of {:.0f} rows; {:.0f} % are missing, and "
+                     "stand at the mean of the others",
+                     shown(column.name), rows - missing, rows, 100 * missing / rows)});
     }
     if (missing == rows) continue;
     CountByClient clients;
