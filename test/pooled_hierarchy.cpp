@@ -43,9 +43,10 @@ class Hierarchy {
         log_noise_(columns_ + (settings.intercepts ? 1 : 0)),
         shared_(log_noise_ + (settings.noise ? 1 : 0)) {
     if (settings.intercepts) sites_ = Index(*std::ranges::max_element(rows.site)) + 1;
-    if (settings.noise) {
+    if (rows.target == TargetKind::real) {
       const double given = settings.outcome_deviation;
       prior_noise_ = std::log(given > 0 ? given : deviation_of(rows.y));
+      prior_tau_ += prior_noise_;
     }
   }
 
@@ -78,7 +79,7 @@ class Hierarchy {
       gradient[i] += precision * (at[i] - mean);
     };
     for (Index i = 0; i < columns_; ++i) normal(i, settings_.prior_mean, settings_.prior_precision);
-    if (settings_.intercepts) normal(log_tau_, std::log(0.5), 1);
+    if (settings_.intercepts) normal(log_tau_, prior_tau_, 1);
     if (settings_.noise) normal(log_noise_, prior_noise_, 1);
     for (Index i = shared_; i < size(); ++i) normal(i, 0, 1);
     return sum;
@@ -86,7 +87,7 @@ class Hierarchy {
 
   VectorXd start() const {
     VectorXd at = VectorXd::Zero(size());
-    if (settings_.intercepts) at[log_tau_] = std::log(0.5);
+    if (settings_.intercepts) at[log_tau_] = prior_tau_;
     if (settings_.noise) at[log_noise_] = prior_noise_;
     return at;
   }
@@ -99,7 +100,7 @@ class Hierarchy {
   const PooledRows& rows_;
   HierarchySettings settings_;
   Index columns_, log_tau_, log_noise_, shared_, sites_ = 0;
-  double prior_noise_ = 0;
+  double prior_noise_ = 0, prior_tau_ = std::log(0.5);
 };
 
 // HMC in the coordinates φ of place = centre + root φ. The step's length follows the share that is accepted

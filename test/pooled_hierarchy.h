@@ -2,7 +2,9 @@
 // the rows of all clients put together, by Hamiltonian Monte Carlo. Only a comparison may do this.
 //
 //   y ~ p(y | xβ + m + τ u_k),   u_k ~ N(0, 1),   β, m ~ N(mean, 1/precision),
-//   log τ ~ N(log 0.5, 1),   log σ ~ N(log sd of the outcome, 1)
+//   log τ ~ N(log 0.5 c, 1),   log σ ~ N(log sd of the outcome, 1)
+//
+// c is the outcome's sd where it is a number, else 1.
 //
 //   const PooledHierarchy exact = sample_hierarchy(pooled_rows(*data), {.intercepts = true});
 //   exact.shared.mean      // of β, m, log τ, log σ

@@ -1,12 +1,13 @@
 // Prints the tables of result/coverage.md on hospitals' own intercepts and estimated noise: designs of many
 // kinds, each against HMC of the hierarchical model on all rows.
 //
-//   build/bin/site_tables [DRAWS]          draws of each of four chains; 5000
+//   build/bin/site_tables [DRAWS [OUTCOME]]   draws of each of four chains, 5000; "yes or no", count or number
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -72,15 +73,18 @@ std::string text_of(const std::optional<Gap>& gap) {
   return fmt::format("{:.3f} | {:.2f}", gap->distance, ratio);
 }
 
+std::string_view name_of(TargetKind outcome) {
+  if (outcome == TargetKind::binary) return "yes or no";
+  return outcome == TargetKind::count ? "count" : "number";
+}
+
 void print_row(const SiteDesign& design, const std::string& algorithm, int rounds, int draws) {
   const SiteComparison found = compare(design, algorithm, rounds, {.draws = draws});
-  const char* const outcome = design.outcome == TargetKind::binary  ? "yes or no"
-                              : design.outcome == TargetKind::count ? "count"
-                                                                    : "number";
   fmt::print("| {} | {} | {} | {} | {} | {} | {} | {:.2f} ± {:.2f} | {:.0f} | {:.3f} | {:.1f} |\n",
-             outcome, design.name, algorithm, text_of(found.weights), text_of(found.intercept),
-             text_of(found.log_site_sd), text_of(found.log_noise), found.pooled_log_site_sd,
-             found.pooled_log_site_sd_deviation, found.effective, found.rhat, found.seconds);
+             name_of(design.outcome), design.name, algorithm, text_of(found.weights),
+             text_of(found.intercept), text_of(found.log_site_sd), text_of(found.log_noise),
+             found.pooled_log_site_sd, found.pooled_log_site_sd_deviation, found.effective,
+             found.rhat, found.seconds);
   std::fflush(stdout);
 }
 
@@ -99,6 +103,7 @@ int main(int argc, char** argv) {
       "| --- | --- | --- |{}\n",
       " ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
   for (const fedep::SiteDesign& design : fedep::designs()) {
+    if (argc > 2 && fedep::name_of(design.outcome) != argv[2]) continue;
     fedep::print_row(design, "fed_ep", 30, draws);
     fedep::print_row(design, "fed_sep", 60, draws);
   }

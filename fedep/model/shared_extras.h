@@ -21,7 +21,8 @@ namespace fedep {
 inline constexpr std::string_view kLogSiteSd = "log_site_sd";
 inline constexpr std::string_view kLogNoise = "log_noise";
 
-// log τ ~ N(log 0.5, 1): half a unit of the linear predictor, times or over e.
+// log τ ~ N(log 0.5, 1): half a unit of log odds or log rates, times or over e; of a number, half the outcome's
+// standard deviation.
 inline constexpr double kTypicalSiteSd = 0.5;
 inline constexpr double kExtraPrecision = 1.0;  // and log σ ~ N(log sd of the outcome, 1)
 

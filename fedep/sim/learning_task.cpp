@@ -57,8 +57,9 @@ class LearningTask final : public Task {
     const SharedExtras extras = extras_of(model_->layout());
     if (extras.any()) {
       const double known = options.outcome_deviation;
-      const bool finds = extras.log_noise && !(known > 0);
-      const auto more = extra_priors(extras, finds ? outcome_deviation(*data_) : known);
+      const TargetKind target = data_->info().target;
+      const bool finds = needs_deviation(extras, target) && !(known > 0);
+      const auto more = extra_priors(extras, target, finds ? outcome_deviation(*data_) : known);
       priors_.insert(priors_.end(), more.begin(), more.end());
     }
   }

@@ -25,7 +25,8 @@ std::unique_ptr<Task> make_learning_task(const Recipe& recipe,
                                          const std::filesystem::path& data_folder);
 // What is known beside a recipe and its data.
 struct TaskOptions {
-  double outcome_deviation = 0;  // around which the prior of estimated noise lies; 0: the data's
+  double outcome_deviation =
+      0;  // of numbers, which priors of log_site_sd and log_noise are by; 0: the data's
 };
 // The same on data at hand, whatever the recipe says of them.
 std::unique_ptr<Task> make_learning_task(const Recipe& recipe, std::unique_ptr<Dataset> data,

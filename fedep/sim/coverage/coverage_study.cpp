@@ -118,8 +118,8 @@ class Study {
       truths_.precision = *truth_precision;
       for (CoordinatePrior& own : own_truths_) own.precision = *truth_precision;
     }
-    if (extras_.log_noise) outcome_deviation_ = outcome_deviation(rows);
-    extra_priors_ = extra_priors(extras_, outcome_deviation_);
+    if (needs_deviation(extras_, likelihood_.target)) outcome_deviation_ = outcome_deviation(rows);
+    extra_priors_ = extra_priors(extras_, likelihood_.target, outcome_deviation_);
     used_.resize(used_.size() + extra_priors_.size(), true);
   }
 
@@ -169,7 +169,7 @@ class Study {
   PriorSettings truths_;                       // what weights are drawn from,
   std::vector<CoordinatePrior> own_truths_;    // and those that have priors of their own
   double outcome_deviation_ = 0;               // of the rows' own outcomes,
-  std::vector<CoordinatePrior> extra_priors_;  // around which log σ is drawn
+  std::vector<CoordinatePrior> extra_priors_;  // by which log τ and log σ are drawn
   std::vector<bool> used_;
 };
 

@@ -41,18 +41,25 @@ double outcome_deviation(const Dataset& data) {
   }
   const double deviation = std::sqrt(squares / std::max(1.0, n - 1));
   if (!(deviation > 0) || !std::isfinite(deviation)) {
-    throw InputError(fmt::format(
-        "model.noise = \"estimated\": the outcome must vary, but its deviation over {} training "
-        "rows is {}",
-        n, deviation));
+    throw InputError(
+        fmt::format("model.noise = \"estimated\", model.site_intercept: the outcome must vary, but "
+                    "its deviation "
+                    "over {} training rows is {}",
+                    n, deviation));
   }
   return deviation;
 }
 
-std::vector<CoordinatePrior> extra_priors(const SharedExtras& extras, double deviation) {
+bool needs_deviation(const SharedExtras& extras, TargetKind target) {
+  return extras.any() && target == TargetKind::real;
+}
+
+std::vector<CoordinatePrior> extra_priors(const SharedExtras& extras, TargetKind target,
+                                          double deviation) {
   std::vector<CoordinatePrior> out;
   if (extras.log_site_sd) {
-    out.push_back({*extras.log_site_sd, std::log(kTypicalSiteSd), kExtraPrecision});
+    const double unit = needs_deviation(extras, target) ? deviation : 1;
+    out.push_back({*extras.log_site_sd, std::log(kTypicalSiteSd * unit), kExtraPrecision});
   }
   if (extras.log_noise) {
     out.push_back({*extras.log_noise, std::log(deviation), kExtraPrecision});

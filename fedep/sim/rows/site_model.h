@@ -22,11 +22,14 @@ std::string extras_key(const ModelSettings& model);
 SiteParts parts_of(const SharedExtras& extras);
 
 // Standard deviation of all clients' training outcomes, from what each can report of its own: their number,
-// their mean and their squares around it. Throws InputError where they do not vary.
+// their mean and their squares around it. Of numbers; throws InputError where they do not vary.
 double outcome_deviation(const Dataset& data);
 
-// Priors of the coordinates that are no weights, `deviation` being the outcome's.
-std::vector<CoordinatePrior> extra_priors(const SharedExtras& extras, double deviation);
+// Whether their priors are in units of the outcome's deviation.
+bool needs_deviation(const SharedExtras& extras, TargetKind target);
+// Priors of the coordinates that are no weights, `deviation` being the outcome's where it is needed.
+std::vector<CoordinatePrior> extra_priors(const SharedExtras& extras, TargetKind target,
+                                          double deviation);
 
 // Throws InputError, naming the key, where a recipe's settings do not go with them. What full
 // families ask is not looked at here.

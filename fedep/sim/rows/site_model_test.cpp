@@ -50,9 +50,15 @@ TEST(SiteModel, SharedParametersAreBehindTheWeights) {
   EXPECT_EQ(task->layout()[3].name, "log_noise");
   const auto priors = task->priors();
   ASSERT_EQ(priors.size(), 2u);
-  EXPECT_EQ(priors[0], (CoordinatePrior{3, std::log(0.5), 1}));
-  EXPECT_EQ(priors[1], (CoordinatePrior{4, std::log(outcome_deviation(*task->data())), 1}));
-  EXPECT_EQ(task->initial_weights()[3], float(std::log(0.5)));
+  // A number's unit is its own: hospitals differ by some part of what outcomes do.
+  const double deviation = outcome_deviation(*task->data());
+  EXPECT_EQ(priors[0], (CoordinatePrior{3, std::log(0.5 * deviation), 1}));
+  EXPECT_EQ(priors[1], (CoordinatePrior{4, std::log(deviation), 1}));
+  EXPECT_EQ(task->initial_weights()[3], float(std::log(0.5 * deviation)));
+  for (const TargetKind target : {TargetKind::binary, TargetKind::count}) {
+    EXPECT_EQ(extra_priors({.weights = 3, .log_site_sd = 3}, target, 0),
+              (std::vector<CoordinatePrior>{{3, std::log(0.5), 1}}));
+  }
   EXPECT_EQ(make_task(recipe_with(false, false), "")->priors().size(), 0u);
 }
 
