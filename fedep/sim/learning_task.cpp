@@ -56,10 +56,14 @@ class LearningTask final : public Task {
     priors_ = coefficient_priors(recipe, data_->info());
     const SharedExtras extras = extras_of(model_->layout());
     if (extras.any()) {
-      const double known = options.outcome_deviation;
+      double deviation = options.outcome_deviation;
       const TargetKind target = data_->info().target;
-      const bool finds = needs_deviation(extras, target) && !(known > 0);
-      const auto more = extra_priors(extras, target, finds ? outcome_deviation(*data_) : known);
+      if (needs_deviation(extras, target) && !(deviation > 0)) {
+        const OutcomeMoments outcome = outcome_moments(*data_);
+        if (recipe.server.prior) check_outcome_prior(recipe, priors_, extras, outcome);
+        deviation = outcome.deviation;
+      }
+      const auto more = extra_priors(extras, target, deviation);
       priors_.insert(priors_.end(), more.begin(), more.end());
     }
   }

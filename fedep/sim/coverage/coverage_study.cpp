@@ -118,7 +118,8 @@ class Study {
       truths_.precision = *truth_precision;
       for (CoordinatePrior& own : own_truths_) own.precision = *truth_precision;
     }
-    if (needs_deviation(extras_, likelihood_.target)) outcome_deviation_ = outcome_deviation(rows);
+    if (needs_deviation(extras_, likelihood_.target))
+      outcome_deviation_ = outcome_moments(rows).deviation;
     extra_priors_ = extra_priors(extras_, likelihood_.target, outcome_deviation_);
     used_.resize(used_.size() + extra_priors_.size(), true);
   }

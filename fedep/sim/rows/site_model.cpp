@@ -20,7 +20,7 @@ SiteParts parts_of(const SharedExtras& extras) {
   return {.intercept = extras.log_site_sd.has_value(), .noise = extras.log_noise.has_value()};
 }
 
-double outcome_deviation(const Dataset& data) {
+OutcomeMoments outcome_moments(const Dataset& data) {
   double n = 0, mean = 0, squares = 0;
   Batch batch;
   for (std::size_t k = 0; k < data.clients().size(); ++k) {
@@ -47,7 +47,35 @@ double outcome_deviation(const Dataset& data) {
                     "over {} training rows is {}",
                     n, deviation));
   }
-  return deviation;
+  return {n, mean, deviation};
+}
+
+void check_outcome_prior(const Recipe& recipe, const std::vector<CoordinatePrior>& own,
+                         const SharedExtras& extras, const OutcomeMoments& outcome) {
+  constexpr double kFarthest = 3;       // deviations of the intercept's prior
+  constexpr double kLargestPart = 0.1;  // of a coefficient's precision that may be the prior's
+  const std::string what = fmt::format("{}: the outcome has mean {:.4g} and deviation {:.4g}",
+                                       extras_key(recipe.model), outcome.mean, outcome.deviation);
+  const double typical = 1 / (outcome.deviation * outcome.deviation);
+  PriorSettings intercept = recipe.server.prior.value();
+  for (const CoordinatePrior& prior : own) {
+    if (prior.coordinate == extras.intercept()) intercept = {prior.mean, prior.precision};
+  }
+  const double distance = std::abs(outcome.mean - intercept.mean) * std::sqrt(intercept.precision);
+  if (distance > kFarthest) {
+    throw InputError(fmt::format(
+        "{}, {:.1f} deviations from the intercept's prior N({:.4g}, {:.4g}²), and what that cannot "
+        "explain would be taken for noise; add [[prior]] with coefficient = \"intercept\", mean = "
+        "{:.3g} and precision = {:.2g}, or subtract the mean from the outcome",
+        what, distance, intercept.mean, 1 / std::sqrt(intercept.precision), outcome.mean, typical));
+  }
+  const double precision = recipe.server.prior->precision;
+  if (precision > kLargestPart * outcome.rows * typical) {
+    throw InputError(fmt::format(
+        "{}, and a prior of deviation {:.4g} would shrink its coefficients to nothing; set "
+        "server.prior.precision to {:.2g} or less, which is one deviation of the outcome",
+        what, 1 / std::sqrt(precision), typical));
+  }
 }
 
 bool needs_deviation(const SharedExtras& extras, TargetKind target) {

@@ -21,9 +21,21 @@ std::string extras_key(const ModelSettings& model);
 
 SiteParts parts_of(const SharedExtras& extras);
 
-// Standard deviation of all clients' training outcomes, from what each can report of its own: their number,
-// their mean and their squares around it. Of numbers; throws InputError where they do not vary.
-double outcome_deviation(const Dataset& data);
+// Of all clients' training outcomes, from what each can report of its own: their number, their mean and
+// their squares around it.
+struct OutcomeMoments {
+  double rows = 0;
+  double mean = 0;
+  double deviation = 0;
+};
+// Of numbers; throws InputError where they do not vary.
+OutcomeMoments outcome_moments(const Dataset& data);
+
+// Throws InputError where numbers with these moments are not what the prior expects: what an intercept or a
+// coefficient is kept from explaining, estimated deviations would take for noise or for hospitals' differences,
+// and no score would show it. `own` are the priors of single coefficients.
+void check_outcome_prior(const Recipe& recipe, const std::vector<CoordinatePrior>& own,
+                         const SharedExtras& extras, const OutcomeMoments& outcome);
 
 // Whether their priors are in units of the outcome's deviation.
 bool needs_deviation(const SharedExtras& extras, TargetKind target);

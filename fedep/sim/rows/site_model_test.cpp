@@ -51,7 +51,7 @@ TEST(SiteModel, SharedParametersAreBehindTheWeights) {
   const auto priors = task->priors();
   ASSERT_EQ(priors.size(), 2u);
   // A number's unit is its own: hospitals differ by some part of what outcomes do.
-  const double deviation = outcome_deviation(*task->data());
+  const double deviation = outcome_moments(*task->data()).deviation;
   EXPECT_EQ(priors[0], (CoordinatePrior{3, std::log(0.5 * deviation), 1}));
   EXPECT_EQ(priors[1], (CoordinatePrior{4, std::log(deviation), 1}));
   EXPECT_EQ(task->initial_weights()[3], float(std::log(0.5 * deviation)));
@@ -60,6 +60,38 @@ TEST(SiteModel, SharedParametersAreBehindTheWeights) {
               (std::vector<CoordinatePrior>{{3, std::log(0.5), 1}}));
   }
   EXPECT_EQ(make_task(recipe_with(false, false), "")->priors().size(), 0u);
+}
+
+std::string prior_refusal(const OutcomeMoments& outcome,
+                          const std::vector<CoordinatePrior>& own = {}, double precision = 1) {
+  Recipe recipe = recipe_with(true, true);
+  recipe.server.prior->precision = precision;
+  const SharedExtras extras = extras_of(make_task(recipe_with(true, true), "")->layout());
+  try {
+    check_outcome_prior(recipe, own, extras, outcome);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+// Blood pressures around 137 under an intercept of N(0, 1) had a noise of 128 and effects of nothing.
+TEST(SiteModel, AnOutcomeThatItsPriorDoesNotReachIsRefusedWithWhatHelps) {
+  const OutcomeMoments pressure{.rows = 1500, .mean = 137, .deviation = 18};
+  EXPECT_THAT(prior_refusal(pressure), HasSubstr("137.0 deviations from the intercept's prior"));
+  EXPECT_THAT(prior_refusal(pressure), HasSubstr("mean = 137 and precision = 0.0031"));
+  EXPECT_EQ(prior_refusal(pressure, {{2, 137, 1 / 324.0}}, 1 / 324.0), "");
+  EXPECT_EQ(prior_refusal({.rows = 1500, .mean = 2.9, .deviation = 1}), "");
+  EXPECT_THAT(prior_refusal({.rows = 1500, .mean = -3.1, .deviation = 1}), HasSubstr("intercept"));
+}
+
+TEST(SiteModel, APriorThatShrinksCoefficientsToNothingIsRefused) {
+  const OutcomeMoments euros{.rows = 1500, .mean = 0, .deviation = 9000};
+  EXPECT_THAT(prior_refusal(euros), HasSubstr("server.prior.precision to 1.2e-08 or less"));
+  EXPECT_EQ(prior_refusal(euros, {}, 1.2e-8), "");
+  // With many rows a tight prior does little.
+  EXPECT_EQ(prior_refusal({.rows = 1500, .mean = 0, .deviation = 10}), "");
+  EXPECT_THAT(prior_refusal({.rows = 500, .mean = 0, .deviation = 10}), HasSubstr("shrink"));
 }
 
 TEST(SiteModel, TheOutcomesDeviationIsThatOfAllRowsTogether) {
@@ -72,7 +104,10 @@ TEST(SiteModel, TheOutcomesDeviationIsThatOfAllRowsTogether) {
     data->train_batch(k, all, nullptr, batch);
     for (const float y : batch.reals) n += 1, sum += y, squares += double(y) * y;
   }
-  EXPECT_NEAR(outcome_deviation(*data), std::sqrt((squares - sum * sum / n) / (n - 1)), 1e-5);
+  EXPECT_NEAR(outcome_moments(*data).mean, sum / n, 1e-6);
+  EXPECT_EQ(outcome_moments(*data).rows, n);
+  EXPECT_NEAR(outcome_moments(*data).deviation, std::sqrt((squares - sum * sum / n) / (n - 1)),
+              1e-5);
 }
 
 TEST(SiteModel, PhasesAreFullByQuadratureAndBackOff) {
