@@ -52,8 +52,7 @@ OutcomeMoments outcome_moments(const Dataset& data) {
 
 void check_outcome_prior(const Recipe& recipe, const std::vector<CoordinatePrior>& own,
                          const SharedExtras& extras, const OutcomeMoments& outcome) {
-  constexpr double kFarthest = 3;       // deviations of the intercept's prior
-  constexpr double kLargestPart = 0.1;  // of a coefficient's precision that may be the prior's
+  constexpr double kFarthest = 3;  // deviations of the intercept's prior
   const std::string what = fmt::format("{}: the outcome has mean {:.4g} and deviation {:.4g}",
                                        extras_key(recipe.model), outcome.mean, outcome.deviation);
   const double typical = 1 / (outcome.deviation * outcome.deviation);
@@ -70,9 +69,10 @@ void check_outcome_prior(const Recipe& recipe, const std::vector<CoordinatePrior
         what, distance, intercept.mean, 1 / std::sqrt(intercept.precision), outcome.mean, typical));
   }
   const double precision = recipe.server.prior->precision;
-  if (precision > kLargestPart * outcome.rows * typical) {
+  if (precision > outcome.rows * typical) {  // which is about what all rows say of a coefficient
     throw InputError(fmt::format(
-        "{}, and a prior of deviation {:.4g} would shrink its coefficients to nothing; set "
+        "{}, and a prior of deviation {:.4g} would hold its coefficients more than all rows do; "
+        "set "
         "server.prior.precision to {:.2g} or less, which is one deviation of the outcome",
         what, 1 / std::sqrt(precision), typical));
   }

@@ -85,13 +85,13 @@ TEST(SiteModel, AnOutcomeThatItsPriorDoesNotReachIsRefusedWithWhatHelps) {
   EXPECT_THAT(prior_refusal({.rows = 1500, .mean = -3.1, .deviation = 1}), HasSubstr("intercept"));
 }
 
-TEST(SiteModel, APriorThatShrinksCoefficientsToNothingIsRefused) {
+TEST(SiteModel, APriorThatCountsMoreThanAllRowsIsRefused) {
   const OutcomeMoments euros{.rows = 1500, .mean = 0, .deviation = 9000};
   EXPECT_THAT(prior_refusal(euros), HasSubstr("server.prior.precision to 1.2e-08 or less"));
   EXPECT_EQ(prior_refusal(euros, {}, 1.2e-8), "");
   // With many rows a tight prior does little.
-  EXPECT_EQ(prior_refusal({.rows = 1500, .mean = 0, .deviation = 10}), "");
-  EXPECT_THAT(prior_refusal({.rows = 500, .mean = 0, .deviation = 10}), HasSubstr("shrink"));
+  EXPECT_EQ(prior_refusal({.rows = 1500, .mean = 0, .deviation = 38}), "");
+  EXPECT_THAT(prior_refusal({.rows = 1500, .mean = 0, .deviation = 39}), HasSubstr("all rows"));
 }
 
 TEST(SiteModel, TheOutcomesDeviationIsThatOfAllRowsTogether) {
