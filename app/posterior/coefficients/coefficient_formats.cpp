@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -30,10 +31,16 @@ std::string_view kind_of(const Coefficient& row) {
   return "";
 }
 
-// Ratios of rows that compare something, deviations themselves of spreads.
-std::optional<Effect> exponential_of(const CoefficientTable& table, const Coefficient& row) {
-  if (row.kind == RowKind::intercept) return std::nullopt;
-  if (row.kind != RowKind::spread && table.effect == EffectKind::difference) return std::nullopt;
+// Of rows that compare something, unless they are differences.
+std::optional<Effect> ratio_of(const CoefficientTable& table, const Coefficient& row) {
+  const bool compares = row.kind == RowKind::effect || row.kind == RowKind::contrast;
+  if (!compares || table.effect == EffectKind::difference) return std::nullopt;
+  return exponential(effect_of(table, row, EffectUnit::own));
+}
+
+// The standard deviation that a spread's row has the logarithm of.
+std::optional<Effect> spread_of(const CoefficientTable& table, const Coefficient& row) {
+  if (row.kind != RowKind::spread) return std::nullopt;
   return exponential(effect_of(table, row, EffectUnit::own));
 }
 
@@ -61,7 +68,8 @@ Json row_json(const CoefficientTable& table, const Coefficient& row) {
   if (!row.term.reference.empty()) json["reference"] = row.term.reference;
   json["per"] = row.per;
   put(json, "estimate", effect_of(table, row, EffectUnit::own));
-  put(json, "ratio", exponential_of(table, row));
+  put(json, "ratio", ratio_of(table, row));
+  if (row.kind == RowKind::spread) put(json, "spread", spread_of(table, row));
   if (!row.shares.empty()) json["shares"] = row.shares;
   return json;
 }
@@ -120,6 +128,13 @@ std::string latex_escaped(std::string_view text) {
     }
   }
   return out;
+}
+
+// "$0.50$ ($0.34$ to $0.74$)".
+std::string latex_with_interval(const Effect& effect) {
+  const EffectText text = effect_text(effect.estimate, effect.interval, EffectScale::ratio);
+  if (text.low.empty()) return fmt::format("${}$", text.estimate);
+  return fmt::format("${}$ (${}$ to ${}$)", text.estimate, text.low, text.high);
 }
 
 // Two cells: an estimate and its interval.
@@ -181,6 +196,9 @@ std::string coefficients_csv(const CoefficientTable& table) {
                                 "ratio",
                                 "ratio_low",
                                 "ratio_high",
+                                "sd",
+                                "sd_low",
+                                "sd_high",
                                 "standardised",
                                 "standardised_sd",
                                 "standardised_low",
@@ -200,7 +218,8 @@ std::string coefficients_csv(const CoefficientTable& table) {
       cells.insert(cells.end(), more.begin(), more.end());
     };
     append(numbers_of(effect_of(table, row, EffectUnit::own)));
-    append(numbers_of(exponential_of(table, row)));
+    append(numbers_of(ratio_of(table, row)));
+    append(numbers_of(spread_of(table, row)));
     std::vector<std::string> scaled = numbers_of(effect_of(table, row, EffectUnit::standardised));
     scaled.insert(scaled.begin() + 1, row.deviation ? fmt::format("{}", *row.deviation) : "");
     append(std::move(scaled));
@@ -219,28 +238,35 @@ std::string coefficients_latex(const CoefficientTable& table) {
   if (const std::string none = no_intervals(table); !none.empty())
     out += fmt::format("% {}\n", none);
   for (const std::string& note : table.notes) out += fmt::format("% {}.\n", note);
-  const std::size_t blocks = ratios ? 3 : 2;
-  out += fmt::format("\\begin{{tabular}}{{l{}}}\n\\toprule\nterm",
-                     std::string(blocks * (intervals ? 2 : 1), 'r'));
+  const std::size_t numbers = (ratios ? 3 : 2) * (intervals ? 2 : 1);  // columns behind the term
+  out += fmt::format("\\begin{{tabular}}{{l{}}}\n\\toprule\nterm", std::string(numbers, 'r'));
   if (ratios) out += fmt::format(" & {}{}", ratio_name(table), interval);
   out +=
       fmt::format(" & {}{} & per sd{} \\\\\n\\midrule\n", change_name(table), interval, interval);
   std::string block = "\n";  // no class has this name
   for (const Coefficient& row : table.rows) {
+    if (row.kind == RowKind::spread) continue;
     if (row.of_class != block) {
       block = row.of_class;
       if (!block.empty()) {
-        out += fmt::format("\\multicolumn{{{}}}{{l}}{{{} against {}}} \\\\\n",
-                           1 + blocks * (intervals ? 2 : 1), latex_escaped(block),
-                           latex_escaped(table.reference));
+        out += fmt::format("\\multicolumn{{{}}}{{l}}{{{} against {}}} \\\\\n", 1 + numbers,
+                           latex_escaped(block), latex_escaped(table.reference));
       }
     }
     out += latex_escaped(own_name(row));
-    if (ratios) out += latex_cells(exponential_of(table, row), EffectScale::ratio, intervals);
+    if (ratios) out += latex_cells(ratio_of(table, row), EffectScale::ratio, intervals);
     for (const EffectUnit unit : {EffectUnit::own, EffectUnit::standardised}) {
       out += latex_cells(effect_of(table, row, unit), EffectScale::difference, intervals);
     }
     out += " \\\\\n";
+  }
+  std::string rule = "\\midrule\n";  // before the first spread
+  for (const Coefficient& row : table.rows) {
+    const std::optional<Effect> spread = spread_of(table, row);
+    if (!spread) continue;
+    out +=
+        fmt::format("{}SD of {} & \\multicolumn{{{}}}{{l}}{{{}}} \\\\\n", std::exchange(rule, ""),
+                    latex_escaped(spread_name(row)), numbers, latex_with_interval(*spread));
   }
   return out + "\\bottomrule\n\\end{tabular}\n";
 }

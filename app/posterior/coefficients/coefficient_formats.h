@@ -27,6 +27,8 @@ ForestFigure forest_of(const CoefficientTable& table);
 
 // "age, per 10": a row's name in the columns' own units.
 std::string own_name(const Coefficient& row);
+// "hospitals' intercepts": what a spread's row is the deviation of.
+std::string spread_name(const Coefficient& row);
 // Why there are no intervals, in one sentence; nothing where there are some.
 std::string no_intervals(const CoefficientTable& table);
 

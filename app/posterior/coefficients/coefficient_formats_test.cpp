@@ -138,6 +138,34 @@ TEST(CoefficientFormats, ASpreadIsToldAsADeviationNeverAsARatio) {
   EXPECT_THAT(coefficients_text(table),
               HasSubstr("Standard deviation of hospitals' intercepts: 0.50 (0.34 to 0.74)\n"));
   EXPECT_EQ(forest_of(table).rows.size(), 2u);
+
+  for (const EffectKind effect : {EffectKind::odds, EffectKind::difference}) {
+    table.effect = effect;
+    EXPECT_THAT(coefficients_latex(table),
+                HasSubstr(fmt::format("\\midrule\nSD of hospitals' intercepts & "
+                                      "\\multicolumn{{{}}}{{l}}{{$0.50$ ($0.34$ to $0.74$)}} "
+                                      "\\\\\n\\bottomrule",
+                                      effect == EffectKind::odds ? 6 : 4)));
+    EXPECT_THAT(coefficients_latex(table), Not(HasSubstr("log\\_site")));
+    const auto json = nlohmann::json::parse(coefficients_json(table))["coefficients"][3];
+    EXPECT_TRUE(json["ratio"].is_null() && json["ratio_low"].is_null());
+    EXPECT_NEAR(json["spread"].get<double>(), 0.5, 1e-12);
+    std::istringstream csv(coefficients_csv(table));
+    std::string head, line;
+    std::getline(csv, head);
+    while (!line.starts_with("log_site_sd")) ASSERT_TRUE(std::getline(csv, line));
+    const std::vector<std::string> names = split(head), cells = split(line);
+    const auto cell = [&](const std::string& name) {
+      return cells.at(std::size_t(std::ranges::find(names, name) - names.begin()));
+    };
+    for (const char* name : {"ratio", "ratio_low", "ratio_high"}) EXPECT_EQ(cell(name), "");
+    EXPECT_NEAR(std::stod(cell("sd")), 0.5, 1e-12);
+    EXPECT_NEAR(std::stod(cell("sd_low")), 0.5 * std::exp(-1.959964 * 0.2), 1e-6);
+    EXPECT_NEAR(std::stod(cell("sd_high")), json["spread_high"].get<double>(), 1e-12);
+  }
+  EXPECT_THAT(coefficients_latex(small_table()), Not(HasSubstr("SD of")));
+  EXPECT_FALSE(
+      nlohmann::json::parse(coefficients_json(table))["coefficients"][0].contains("spread"));
 }
 
 TEST(CoefficientFormats, OfColumnsThatWereNotScaledAreForOneUnit) {

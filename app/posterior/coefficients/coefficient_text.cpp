@@ -180,12 +180,8 @@ std::string spreads_text(const CoefficientTable& table) {
   std::string out;
   for (const Coefficient& row : table.rows) {
     if (row.kind != RowKind::spread) continue;
-    const std::string name =
-        row.name == "log_site_sd" ? "Standard deviation of hospitals' intercepts"
-        : row.name == "log_noise" ? "Standard deviation of the outcome around its prediction"
-                                  : row.name;
     out += fmt::format(
-        "{}: {}\n", name,
+        "Standard deviation of {}: {}\n", spread_name(row),
         with_interval(exponential(effect_of(table, row, EffectUnit::own)), EffectScale::ratio));
   }
   return out;
@@ -225,6 +221,12 @@ std::string overall_shares(const CoefficientTable& table) {
 
 std::string own_name(const Coefficient& row) {
   return row.per == 1 ? row.name : fmt::format("{}, per {:g}", row.name, row.per);
+}
+
+std::string spread_name(const Coefficient& row) {
+  return row.name == "log_site_sd" ? "hospitals' intercepts"
+         : row.name == "log_noise" ? "the outcome around its prediction"
+                                   : row.name;
 }
 
 std::string no_intervals(const CoefficientTable& table) {
