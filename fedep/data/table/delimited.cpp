@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
+#include <set>
 #include <unordered_set>
 #include <utility>
 
@@ -369,6 +370,28 @@ std::size_t DelimitedTable::column(std::string_view name) const {
                                  separator_hint(columns)));
   }
   return std::size_t(found - columns.begin());
+}
+
+void DelimitedTable::check_has(const std::vector<std::string>& names) const {
+  constexpr std::size_t kMostNamed = 8;
+  const std::set<std::string_view> there(columns.begin(), columns.end());
+  const std::set<std::string_view> needed(names.begin(), names.end());
+  std::vector<std::string> lacking;
+  for (const std::string& name : names) {
+    if (!there.contains(name)) lacking.push_back(name);
+  }
+  if (lacking.empty()) return;
+  std::vector<std::string_view> others;
+  for (const std::string& column : columns) {
+    if (!needed.contains(column)) others.push_back(column);
+  }
+  std::string hint = separator_hint(columns);
+  if (hint.empty()) hint = suggestion(lacking.front(), others);
+  if (hint.ends_with('?') && lacking.size() > 1) {
+    hint = fmt::format("; for {}{}", shown(lacking.front()), hint.substr(1));
+  }
+  throw InputError(fmt::format("{} lacks the column{} {}{}", source, lacking.size() > 1 ? "s" : "",
+                               shown_list(lacking, kMostNamed), hint));
 }
 
 ColumnIndex::ColumnIndex(const DelimitedTable& table) : table_(table) {

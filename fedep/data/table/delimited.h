@@ -62,6 +62,9 @@ struct DelimitedTable {
   // Throws InputError, with the nearest name, if there is no such column.
   std::size_t column(std::string_view name) const;
   bool has(std::string_view name) const;
+  // Throws InputError that names all of these that there are not, with a near one among columns that
+  // are none of them.
+  void check_has(const std::vector<std::string>& names) const;
 };
 
 // A table's columns by name, for who asks for many of them. The table must outlive this.

@@ -13,6 +13,19 @@
 #include "fedep/message/nearest.h"
 
 namespace fedep {
+namespace {
+
+// What a prediction is made from: neither hospital nor outcome.
+std::vector<std::string> columns_read(const TableSpec& spec) {
+  std::vector<std::string> names = spec.numbers;
+  names.insert(names.end(), spec.categories.begin(), spec.categories.end());
+  for (const std::string& name : {spec.exposure_column, spec.start_column, spec.stop_column}) {
+    if (!name.empty()) names.push_back(name);
+  }
+  return names;
+}
+
+}  // namespace
 
 bool prepare_alike(const TableFeatures& a, const TableFeatures& b) {
   const auto by_column = [](const ColumnScale& x, const ColumnScale& y) {
@@ -58,6 +71,7 @@ DatasetInfo info_of(const TableFeatures& features) {
 }
 
 EncodedTable encode_table(const DelimitedTable& table, const TableFeatures& features) {
+  table.check_has(columns_read(features.spec));
   const FeatureParser parser(table, features.spec);
   const RowEncoder encoder(features.spec, features.scale);
   const std::vector<Term> terms = terms_of(features);

@@ -224,7 +224,12 @@ TEST(TableFeatures, AFileThatIsNoneIsRefused) {
   const auto refusal = [&](const std::string& text) {
     return message_of<InputError>([&] { encode_table(table_of(text), *wards()->info().table); });
   };
-  EXPECT_THAT(refusal("age,unit\n1,ICU\n"), HasSubstr("new.csv: unknown column sodium"));
+  EXPECT_EQ(refusal("age,unit\n1,ICU\n"), "new.csv lacks the column sodium");
+  EXPECT_EQ(refusal("unit\nICU\n"), "new.csv lacks the columns age, sodium");
+  EXPECT_EQ(refusal("age,Sodium,unit\n1,2,ICU\n"),
+            "new.csv lacks the column sodium; did you mean Sodium?");
+  EXPECT_EQ(refusal("Age,unit\n1,ICU\n"),
+            "new.csv lacks the columns age, sodium; for age did you mean Age?");
   EXPECT_THAT(refusal("age,sodium,unit\n1,2\n1,2\n"),
               HasSubstr("new.csv:2: expected records of 3 fields, but 2 of 2 are bad"));
   EXPECT_THAT(refusal("age;sodium;unit\n1;2;ICU\n"), HasSubstr("seem to be separated by ;"));
