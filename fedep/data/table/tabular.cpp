@@ -132,6 +132,7 @@ double far_from(const Batch& rows) {
 // Label values of a table: of all rows, and of those in training.
 struct LabelValues {
   std::set<std::string> negative;               // that mean no
+  bool has_positive = false;                    // some row means yes
   std::map<std::string, std::string> training;  // to the first cell that says so
 };
 
@@ -149,21 +150,34 @@ LabelValues label_values(const PackedTable& table, TargetKind target, const Clie
   for (const std::uint32_t row : clients.test.rows) in_test[table.label(row)] = true;
   for (std::uint32_t label = 0; label < table.labels.size(); ++label) {
     const bool is_there = in_training[label] || in_test[label];
-    if (target == TargetKind::binary && is_there && table.label_of_word[label] == 0) {
+    if (target != TargetKind::binary || !is_there) continue;
+    if (table.label_of_word[label] == 0) {
       out.negative.insert(table.labels[label]);
+    } else {
+      out.has_positive = true;
     }
   }
   return out;
 }
 
 // Who said only what means yes has said what means no if there is one other value.
-void check_negative_labels(const std::string& source, const TableSpec& spec,
-                           const std::set<std::string>& others) {
-  if (others.size() < 2 || !spec.negative.empty()) return;
+void check_labels(const std::string& source, const TableSpec& spec, const LabelValues& labels) {
+  const std::set<std::string>& others = labels.negative;
+  if (others.size() < 2) return;
   std::vector<std::string> some;
   for (auto at = others.begin(); at != others.end() && some.size() < 4; ++at) {
     some.push_back(shown(*at));
   }
+  if (!labels.has_positive && (spec.negative.empty() || !spec.is_time_to_event())) {
+    const std::vector<std::string_view> values(others.begin(), others.end());
+    const std::string hint = suggestion(spec.positive.front(), values);
+    throw InputError(fmt::format(
+        "{}: data.label_positive must name values of column {}, but no row has {}{} it "
+        "has {}{}",
+        source, shown(spec.label_column), fmt::join(spec.positive, ", "), hint.empty() ? ";" : hint,
+        fmt::join(some, ", "), others.size() > some.size() ? ", …" : ""));
+  }
+  if (!spec.negative.empty()) return;
   throw InputError(fmt::format(
       "{}: column {} must have one value besides {}, but has {}: {}{}; data.label_negative says "
       "which mean no (\"*\": all of them)",
@@ -283,13 +297,13 @@ std::unique_ptr<Dataset> dataset_of(RecordSource& records, const TableSpec& colu
   agree_on_terms(table, clients, settings.scale, features);
   if (spec.is_time_to_event() && !clients.ids.empty()) {
     const LabelValues labels = label_values(table, TargetKind::binary, clients);
-    check_negative_labels(source, spec, labels.negative);
+    check_labels(source, spec, labels);
     agree_on_intervals(table, clients, settings, source, features.scale);
   }
   const bool has_classes = spec.target == TargetKind::binary || spec.target == TargetKind::label;
   if (has_classes && !clients.ids.empty()) {
     const LabelValues labels = label_values(table, spec.target, clients);
-    if (spec.target == TargetKind::binary) check_negative_labels(source, spec, labels.negative);
+    if (spec.target == TargetKind::binary) check_labels(source, spec, labels);
     const std::vector<std::string> names = classes(source, spec, labels.training);
     if (spec.target == TargetKind::label) features.output_names = names;
   }

@@ -259,6 +259,21 @@ TEST(Tabular, ABadTableIsRefused) {
   EXPECT_NE(error_of(wards(), spec).find("feature columns"), std::string::npos);
 }
 
+TEST(Tabular, AValueThatMeansYesAndNobodyHasIsNamed) {
+  TableSpec spec = kSpec;
+  spec.negative = {};
+  spec.positive = {"Yes"};
+  const std::string message =
+      "test.csv: data.label_positive must name values of column died, but no row has Yes; did you "
+      "mean yes? it has no, yes";
+  EXPECT_EQ(error_of(wards(), spec), message);
+  spec.negative = {"*"};
+  EXPECT_EQ(error_of(wards(), spec), message);
+  spec.negative = {};
+  spec.positive = {"dead"};
+  EXPECT_NE(error_of(wards(), spec).find("no row has dead; it has no, yes"), std::string::npos);
+}
+
 TEST(Tabular, ARecipeThatDoesNotNameTheColumnsIsRefused) {
   const TemporaryFolder folder;
   folder.write("wards.csv", wards());

@@ -226,7 +226,7 @@ TEST(TimeToEvent, WhatARecipeMustSayIsAskedFor) {
   wrong = settings();
   wrong.label_positive = {"yes"};
   EXPECT_THAT(refusal(spells(), wrong),
-              HasSubstr("died must have one value besides yes, but has 2: 0, 1"));
+              HasSubstr("values of column died, but no row has yes; it has 0, 1"));
   wrong.label_negative = {"*"};
   EXPECT_THAT(refusal(spells(), wrong), HasSubstr("ended with the event, but says so of none"));
 }
