@@ -64,6 +64,17 @@ std::vector<std::string> idle_schedules(const Phase& phase) {
   return names;
 }
 
+// A table's clients of whom some are not asked in a round, where all of them could be; or nothing.
+std::string unasked_clients(const Phase& phase, const Task& task) {
+  const std::size_t clients = task.population().size();
+  const bool is_table = task.data() != nullptr && task.data()->info().table != nullptr;
+  if (!is_table || phase.family != Family::full || phase.clients_per_round >= clients) return {};
+  return fmt::format(
+      "{} of {} clients are asked in a round (server.clients_per_round): the others wait for their "
+      "turn, and the run needs more rounds; {} asks all",
+      phase.clients_per_round, clients, clients);
+}
+
 // Where a network begins with weights that are all alike, or nothing.
 std::string beginning_problem(const Recipe& recipe, const Phase& phase, const Task& task) {
   const bool at_prior = !phase.algorithm->point_estimate && phase.first_round == 0 &&
@@ -167,7 +178,8 @@ std::vector<std::string> warnings_of(const Recipe& recipe, const std::vector<Pha
                                   i, name, schedule));
     }
     for (const std::string& line :
-         {lost_steps(recipe, phases[i], task), beginning_problem(recipe, phases[i], task)}) {
+         {unasked_clients(phases[i], task), lost_steps(recipe, phases[i], task),
+          beginning_problem(recipe, phases[i], task)}) {
       if (!line.empty()) lines.push_back(fmt::format("phase.{} ({}): {}", i, name, line));
     }
   }

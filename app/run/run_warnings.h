@@ -14,6 +14,7 @@ namespace fedep {
 
 // A line each: what the audit of a table found (of shards, which have none: records that were left out, columns that do not vary, nobody held out, nobody with a
 // batch, cooldowns and schedules without effect or with too much, steps that calibration rows cost,
+// clients of a table who are not all asked in a round,
 // networks that begin with weights that are alike, a prior that makes clients diverge.
 std::vector<std::string> warnings_of(const Recipe& recipe, const std::vector<Phase>& phases,
                                      const Task& task);

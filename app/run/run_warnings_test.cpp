@@ -72,6 +72,20 @@ TEST(RunWarnings, SayWhatCalibrationRowsCostInSteps) {
               ElementsAre(HasSubstr("clients make 15.0 steps a visit where they would make 20.0")));
 }
 
+TEST(RunWarnings, SayThatNotAllClientsOfATableAreAsked) {
+  const std::string full =
+      std::string(kFullFedEp) + "[phase.inference]\nname = \"quadrature\"\nfamily = \"full\"\n";
+  const auto of = [](const std::string& phase, int asked) {
+    Recipe recipe = parse_recipe(ward_recipe(phase));
+    recipe.server.clients_per_round = asked;
+    return warnings_for(recipe, ward_table());
+  };
+  EXPECT_THAT(of(full, 3), IsEmpty());
+  EXPECT_THAT(of(full, 2), ElementsAre(AllOf(HasSubstr("phase.0 (fed_ep)"),
+                                             HasSubstr("2 of 3 clients are asked"))));
+  EXPECT_THAT(of(kFedEp, 2), IsEmpty());
+}
+
 TEST(MomentumRemarks, NameMomentumThatPartsQFromItsFactors) {
   Phase phase{.algorithm = &find_algorithm("fed_ep"), .cavity = CavityKind::own_factor};
   phase.server_optimizer = phase.factor_optimizer = {.momentum = 0.9};
