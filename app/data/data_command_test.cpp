@@ -7,7 +7,7 @@
 
 #include "app/data/test_data_command.h"
 #include "fedep/data/registry.h"
-#include "fedep/data/table/audit.h"
+#include "fedep/data/table/audit/audit.h"
 #include "fedep/message/error.h"
 #include "fedep/message/test_folder.h"
 

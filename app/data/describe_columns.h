@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "fedep/data/table/audit.h"
+#include "fedep/data/table/audit/audit.h"
 #include "fedep/store/json.h"
 
 namespace fedep {

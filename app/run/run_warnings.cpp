@@ -10,7 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "fedep/data/registry.h"
-#include "fedep/data/table/audit.h"
+#include "fedep/data/table/audit/audit.h"
 #include "fedep/data/table/table_features.h"
 #include "fedep/message/nearest.h"
 #include "fedep/model/registry.h"

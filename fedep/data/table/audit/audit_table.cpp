@@ -1,9 +1,9 @@
-#include "fedep/data/table/audit_table.h"
+#include "fedep/data/table/audit/audit_table.h"
 
 #include <utility>
 
-#include "fedep/data/table/audit_columns.h"
-#include "fedep/data/table/audit_rows.h"
+#include "fedep/data/table/audit/audit_columns.h"
+#include "fedep/data/table/audit/audit_rows.h"
 
 namespace fedep {
 namespace {

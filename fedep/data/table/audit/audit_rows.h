@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "fedep/data/table/audit.h"
-#include "fedep/data/table/audit_view.h"
+#include "fedep/data/table/audit/audit.h"
+#include "fedep/data/table/audit/audit_view.h"
 
 namespace fedep {
 

@@ -1,4 +1,4 @@
-#include "fedep/data/table/column_crowd.h"
+#include "fedep/data/table/screen/column_crowd.h"
 
 #include <algorithm>
 #include <array>

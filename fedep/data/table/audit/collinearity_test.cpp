@@ -1,4 +1,4 @@
-#include "fedep/data/table/collinearity.h"
+#include "fedep/data/table/audit/collinearity.h"
 
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "fedep/data/table/audit.h"
+#include "fedep/data/table/audit/audit.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "fedep/data/table/column_summary.h"
+#include "fedep/data/table/screen/column_summary.h"
 
 #include <algorithm>
 #include <cmath>

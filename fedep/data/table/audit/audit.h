@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "fedep/data/table/column_report.h"
+#include "fedep/data/table/audit/column_report.h"
 #include "fedep/message/error.h"
 
 namespace fedep {

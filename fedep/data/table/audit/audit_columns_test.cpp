@@ -1,4 +1,4 @@
-#include "fedep/data/table/audit_columns.h"
+#include "fedep/data/table/audit/audit_columns.h"
 
 #include <gtest/gtest.h>
 

@@ -2,8 +2,8 @@
 // looks wrong in columns and rows.
 #pragma once
 
-#include "fedep/data/table/audit.h"
-#include "fedep/data/table/audit_view.h"
+#include "fedep/data/table/audit/audit.h"
+#include "fedep/data/table/audit/audit_view.h"
 
 namespace fedep {
 

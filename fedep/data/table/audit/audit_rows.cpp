@@ -1,4 +1,4 @@
-#include "fedep/data/table/audit_rows.h"
+#include "fedep/data/table/audit/audit_rows.h"
 
 #include <algorithm>
 #include <cmath>

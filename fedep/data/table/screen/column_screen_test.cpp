@@ -1,4 +1,4 @@
-#include "fedep/data/table/column_screen.h"
+#include "fedep/data/table/screen/column_screen.h"
 
 #include <cmath>
 #include <functional>

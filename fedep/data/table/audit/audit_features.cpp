@@ -1,4 +1,4 @@
-#include "fedep/data/table/audit_features.h"
+#include "fedep/data/table/audit/audit_features.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "fedep/data/table/collinearity.h"
+#include "fedep/data/table/audit/collinearity.h"
 #include "fedep/data/table/table_features.h"
 #include "fedep/message/nearest.h"
 

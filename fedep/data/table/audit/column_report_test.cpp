@@ -1,4 +1,4 @@
-#include "fedep/data/table/column_report.h"
+#include "fedep/data/table/audit/column_report.h"
 
 #include <cmath>
 #include <limits>

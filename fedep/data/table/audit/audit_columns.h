@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "fedep/data/table/audit.h"
-#include "fedep/data/table/audit_view.h"
+#include "fedep/data/table/audit/audit.h"
+#include "fedep/data/table/audit/audit_view.h"
 
 namespace fedep {
 

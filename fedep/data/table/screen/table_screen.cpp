@@ -1,4 +1,4 @@
-#include "fedep/data/table/table_screen.h"
+#include "fedep/data/table/screen/table_screen.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "fedep/data/table/audit_view.h"
+#include "fedep/data/table/audit/audit_view.h"
 
 #include <algorithm>
 #include <iterator>

@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "fedep/data/table/column_summary.h"
+#include "fedep/data/table/screen/column_summary.h"
 
 namespace fedep {
 

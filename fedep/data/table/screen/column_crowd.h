@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "fedep/data/table/column_summary.h"
+#include "fedep/data/table/screen/column_summary.h"
 
 namespace fedep {
 

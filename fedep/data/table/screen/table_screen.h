@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "fedep/data/table/column_screen.h"
+#include "fedep/data/table/screen/column_screen.h"
 #include "fedep/data/table/table_scale.h"
 
 namespace fedep {

@@ -6,7 +6,7 @@
 
 #include "fedep/data/batch.h"
 #include "fedep/data/dataset.h"
-#include "fedep/data/table/audit.h"
+#include "fedep/data/table/audit/audit.h"
 
 namespace fedep {
 

@@ -1,4 +1,4 @@
-#include "fedep/data/table/column_screen.h"
+#include "fedep/data/table/screen/column_screen.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "fedep/data/table/column_crowd.h"
+#include "fedep/data/table/screen/column_crowd.h"
 
 namespace fedep {
 namespace {
