@@ -30,11 +30,9 @@ namespace {
 
 constexpr std::string_view kMarginal = "_marginal";
 
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
 Json json_of(const Metrics& metrics) {
   Json out = Json::object();
-  for (const auto& [name, value] : metrics) out[name] = number(value);
+  for (const auto& [name, value] : metrics) out[name] = number_or_null(value);
   return out;
 }
 

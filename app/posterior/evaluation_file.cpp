@@ -9,15 +9,13 @@
 namespace fedep {
 namespace {
 
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
 Json bins_json(const std::vector<ReliabilityBin>& bins) {
   std::int64_t total = 0;
   for (const ReliabilityBin& bin : bins) total += bin.count;
   Json out = Json::array();
   for (const ReliabilityBin& bin : bins) {
-    out.push_back({{"confidence", number(bin.confidence)},
-                   {"accuracy", number(bin.accuracy)},
+    out.push_back({{"confidence", number_or_null(bin.confidence)},
+                   {"accuracy", number_or_null(bin.accuracy)},
                    {"weight", total > 0 ? double(bin.count) / double(total) : 0.0}});
   }
   return out;

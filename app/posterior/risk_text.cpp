@@ -10,24 +10,22 @@
 namespace fedep {
 namespace {
 
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
 Json json_of(const RiskReport& report) {
   Json bins = Json::array();
   for (const ReliabilityBin& bin : report.bins) {
-    bins.push_back({{"risk", number(bin.confidence)},
-                    {"observed", number(bin.accuracy)},
+    bins.push_back({{"risk", number_or_null(bin.confidence)},
+                    {"observed", number_or_null(bin.accuracy)},
                     {"examples", bin.count}});
   }
   const RiskCalibration& line = report.calibration;
   return {{"examples", report.examples},
           {"events", report.events},
-          {"auc", number(report.auc)},
-          {"auc_se", number(report.auc_deviation)},
-          {"intercept", number(line.intercept)},
-          {"intercept_se", number(line.intercept_deviation)},
-          {"slope", number(line.slope)},
-          {"slope_se", number(line.slope_deviation)},
+          {"auc", number_or_null(report.auc)},
+          {"auc_se", number_or_null(report.auc_deviation)},
+          {"intercept", number_or_null(line.intercept)},
+          {"intercept_se", number_or_null(line.intercept_deviation)},
+          {"slope", number_or_null(line.slope)},
+          {"slope_se", number_or_null(line.slope_deviation)},
           {"bins", std::move(bins)},
           {"missing", report.missing}};
 }

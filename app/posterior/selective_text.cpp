@@ -10,14 +10,12 @@
 namespace fedep {
 namespace {
 
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
 Json json_of(const SelectiveCurve& curve) {
   Json risk = Json::array();
-  for (const double value : curve.risk) risk.push_back(number(value));
+  for (const double value : curve.risk) risk.push_back(number_or_null(value));
   return {{"risk", std::move(risk)},
-          {"area", number(curve.area)},
-          {"least_area", number(curve.least_area)}};
+          {"area", number_or_null(curve.area)},
+          {"least_area", number_or_null(curve.least_area)}};
 }
 
 // Places in kSelectiveCoverages of what the text shows: 50, 80, 90 and 100 %.
@@ -35,12 +33,12 @@ Json selective_json(const PosteriorEvaluation& scores) {
   if (!scores.selective) return nullptr;
   const SelectiveReport& report = *scores.selective;
   Json out{{"coverage", kSelectiveCoverages}, {"point", json_of(report.point)}};
-  out["point"]["entropy"] = number(report.entropy);
+  out["point"]["entropy"] = number_or_null(report.entropy);
   if (report.marginal) {
     out["marginal"] = json_of(*report.marginal);
-    out["marginal"]["entropy"] = number(report.entropy_marginal.value());
+    out["marginal"]["entropy"] = number_or_null(report.entropy_marginal.value());
     out["mutual_information"] = json_of(*report.mutual_information);
-    out["mutual_information"]["mean"] = number(report.information.value());
+    out["mutual_information"]["mean"] = number_or_null(report.information.value());
   }
   return out;
 }

@@ -57,16 +57,14 @@ std::string left(const std::string& text, std::size_t width) {
   return text + std::string(width - std::min(width, width_of(text)), ' ');
 }
 
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
 Json spread_json(std::vector<double> values) {
   std::erase_if(values, [](double value) { return !std::isfinite(value); });
   const double n = double(values.size());
   double mean = 0, squares = 0;
   for (const double value : values) mean += value / n;
   for (const double value : values) squares += (value - mean) * (value - mean);
-  return {{"mean", values.empty() ? Json(nullptr) : number(mean)},
-          {"sd", n > 1 ? number(std::sqrt(squares / (n - 1))) : Json(nullptr)},
+  return {{"mean", values.empty() ? Json(nullptr) : number_or_null(mean)},
+          {"sd", n > 1 ? number_or_null(std::sqrt(squares / (n - 1))) : Json(nullptr)},
           {"seeds", values.size()}};
 }
 
@@ -120,7 +118,7 @@ Json sweep_json(const std::string& recipe, std::span<const GridKey> grid,
     for (const std::string& name : names) scores[name] = spread_json(values_of(cell, name));
     for (const SweptRun& run : cell.runs) {
       Json own = Json::object();
-      for (const auto& [name, value] : run.scores) own[name] = number(value);
+      for (const auto& [name, value] : run.scores) own[name] = number_or_null(value);
       runs.push_back({{"seed", run.seed},
                       {"run", run.out.string()},
                       {"scores", std::move(own)},

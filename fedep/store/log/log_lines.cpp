@@ -12,8 +12,6 @@
 namespace fedep {
 namespace {
 
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-
 const Json* find_field(const Json& line, const char* name) {
   const auto found = line.find(name);
   return found != line.end() ? &*found : nullptr;
@@ -164,20 +162,20 @@ std::string line_of(const RoundRecord& round) {
             {"bytes_up", round.bytes_up},
             {"bytes_down", round.bytes_down},
             {"seconds", round.seconds},
-            {"train_loss", number(round.train_loss)}};
-  if (round.condition != 0) line["condition"] = number(round.condition);
+            {"train_loss", number_or_null(round.train_loss)}};
+  if (round.condition != 0) line["condition"] = number_or_null(round.condition);
   if (!std::isnan(round.factor_gap_eta)) {
-    line["factor_gap_eta"] = number(round.factor_gap_eta);
-    line["factor_gap_lambda"] = number(round.factor_gap_lambda);
+    line["factor_gap_eta"] = number_or_null(round.factor_gap_eta);
+    line["factor_gap_lambda"] = number_or_null(round.factor_gap_lambda);
   }
-  if (round.start_precision) line["start_precision"] = number(*round.start_precision);
+  if (round.start_precision) line["start_precision"] = number_or_null(*round.start_precision);
   if (round.window > 0) line["window"] = round.window;
   if (const auto& end = round.window_end) {
-    line["mean_moved"] = number(end->mean_moved);
-    line["log_sd_moved"] = number(end->log_sd_moved);
+    line["mean_moved"] = number_or_null(end->mean_moved);
+    line["log_sd_moved"] = number_or_null(end->log_sd_moved);
     if (!end->judged) line["judged"] = false;
   }
-  for (const auto& [name, value] : round.scores) line[name] = number(value);
+  for (const auto& [name, value] : round.scores) line[name] = number_or_null(value);
   return line.dump();
 }
 
