@@ -30,6 +30,10 @@ class Checker {
     constexpr auto kLargest = std::numeric_limits<std::int64_t>::max();
     if (value > kLargest) refuse(name, fmt::format("at most {}", kLargest), fmt::to_string(value));
   }
+  void operator()(std::string_view name, const std::optional<std::uint64_t>& value,
+                  const Rule& rule) const {
+    if (value) (*this)(name, *value, rule);
+  }
   void operator()(std::string_view, bool) const {}
   void operator()(std::string_view, const std::optional<bool>&) const {}
   void operator()(std::string_view, const std::vector<std::string>&) const {}

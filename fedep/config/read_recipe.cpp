@@ -70,6 +70,11 @@ class Reader {
     if (const auto number = integer(name, rule)) value = static_cast<std::uint64_t>(*number);
   }
 
+  void operator()(std::string_view name, std::optional<std::uint64_t>& value,
+                  const Rule& rule) const {
+    if (const auto number = integer(name, rule)) value = static_cast<std::uint64_t>(*number);
+  }
+
   void operator()(std::string_view name, double& value, const Rule& rule = {}) const {
     const toml::node* node = find(name, rule);
     if (!node) return;

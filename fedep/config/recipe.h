@@ -46,6 +46,8 @@ struct DataSettings {
   double alpha = 1.0;          // synthetic(alpha, beta): how much clients' models differ,
   double beta = 1.0;           // and how much their features do (Li+20)
   double concentration = 0.1;  // dirichlet, pachinko: small = each client few classes
+  // Of what is drawn when data are cut into clients; none: the recipe's seed.
+  std::optional<std::uint64_t> partition_seed = {};
   int min_examples = 0;        // clients with fewer are left out
   int max_examples = 0;        // further examples of a client are left out; 0: none
   double test_fraction = 0.2;  // held out of every client, where data have no test set

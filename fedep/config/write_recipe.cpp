@@ -66,6 +66,10 @@ class Writer {
   void operator()(std::string_view name, double value, const Rule& = {}) {
     line(name, toml_value(value));
   }
+  void operator()(std::string_view name, const std::optional<std::uint64_t>& value,
+                  const Rule& rule) {
+    if (value) (*this)(name, *value, rule);
+  }
   void operator()(std::string_view name, bool value) { line(name, value ? "true" : "false"); }
   void operator()(std::string_view name, const std::optional<bool>& value) {
     if (value) (*this)(name, *value);

@@ -34,6 +34,9 @@ struct Scrambler {
   void operator()(std::string_view, double& value, const Rule& rule = {}) {
     value = std::min(value / 3 + 0.1, rule.high);
   }
+  void operator()(std::string_view, std::optional<std::uint64_t>& value, const Rule&) {
+    value = 41;
+  }
   void operator()(std::string_view, bool& value) { value = !value; }
   void operator()(std::string_view name, std::string& value, const Rule& rule = {}) {
     if (!rule.known) value = std::string(name) + " \"quoted\" \\ \t\n\x01 naïve";
@@ -163,6 +166,7 @@ TEST(WriteRecipe, HasEveryKeyItEverHad) {
                                              "alpha",
                                              "beta",
                                              "concentration",
+                                             "partition_seed",
                                              "min_examples",
                                              "max_examples",
                                              "test_fraction",

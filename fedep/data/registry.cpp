@@ -124,7 +124,7 @@ std::unique_ptr<Dataset> open_dataset(const DataSettings& settings, std::uint64_
         "data set must have examples, but {} has none: its clients are Gaussians", row.name));
   }
   check_partition(row, settings);
-  return row.open(settings, seed, folder);
+  return row.open(settings, settings.partition_seed.value_or(seed), folder);
 }
 
 Batch read_images(const std::filesystem::path& file, const DatasetInfo& data) {

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fedep/data/fingerprint.h"
 #include "fedep/data/partition_kinds.h"
 #include "fedep/data/test_files.h"
 #include "fedep/message/error.h"
@@ -30,6 +31,18 @@ TEST(Datasets, AreFoundByNameAndAnUnknownOneGetsASuggestion) {
   }
   EXPECT_THAT(message_of<InputError>([] { find_dataset("cifar10"); }),
               HasSubstr("unknown data set cifar10; did you mean cifar100?"));
+}
+
+TEST(Datasets, AreDrawnByThePartitionsSeedWhereThereIsOne) {
+  DataSettings settings{.name = "synthetic", .clients = 3, .dimension = 4, .examples = 20};
+  const auto fingerprint_of = [&](std::uint64_t seed) {
+    return fingerprint(*open_dataset(settings, seed, ""));
+  };
+  const std::uint64_t third = fingerprint_of(3);
+  EXPECT_NE(fingerprint_of(1), third);
+  settings.partition_seed = 3;
+  EXPECT_EQ(fingerprint_of(1), third);
+  EXPECT_EQ(fingerprint_of(2), third);
 }
 
 TEST(Datasets, RefuseAPartitionThatDoesNotExist) {

@@ -128,8 +128,9 @@ class ToyTask final : public Task {
  private:
   Population make(const Recipe& recipe) {
     const std::vector<ToyClient> drawn = sample_toy_clients(
-        toy_prior(recipe.data.dimension),
-        {.seed = recipe.seed, .trial = 0, .clients = std::size_t(recipe.data.clients)});
+        toy_prior(recipe.data.dimension), {.seed = recipe.data.partition_seed.value_or(recipe.seed),
+                                           .trial = 0,
+                                           .clients = std::size_t(recipe.data.clients)});
     std::vector<std::pair<std::string, std::size_t>> ids;
     const Eigen::Index d = recipe.data.dimension;
     DenseGaussian<double> posterior{Eigen::VectorXd::Zero(d), Eigen::MatrixXd::Zero(d, d)};
