@@ -60,7 +60,10 @@ class Usage(CliTest):
     def test_lists_names_and_refuses_unknown_lists(self):
         everything = self.assert_succeeds(self.program.run("list")).stdout
         for what, names in (
-            ("algorithms", ("fed_avg", "fed_pa", "fed_ep", "fed_sep")),
+            (
+                "algorithms",
+                ("fed_avg", "fed_pa", "fed_ep", "fed_sep", "fed_prox", "fed_dyn", "pvi", "fed_lap", "fed_lap_cov", "bayes_admm", "fed_ivon"),
+            ),
             ("optimizers", ("sgd", "adagrad", "adam", "yogi")),
             ("places", ("serial", "threads", "cuda")),
         ):

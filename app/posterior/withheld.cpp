@@ -65,10 +65,11 @@ std::string set_by_method(const PosteriorFacts& facts) {
                      set(facts, "inference." + found->key, found->value));
 }
 
-// Batches of squared gradients that a visit had on average: what its chain had, epoch by epoch. Without
-// a log there was at least one an epoch.
-double batches_of_a_visit(const PosteriorFacts& facts) {
-  const double epochs = phase_of(facts).inference->epochs;
+// Batches of squared gradients that a visit had on average: what its chain had, epoch by epoch, or the
+// steps of a method's own chain. Without a log there was at least one an epoch.
+double batches_of_a_visit(const PosteriorFacts& facts, const Method& method) {
+  const double epochs =
+      method.own_chain ? facts.recipe.client.epochs : phase_of(facts).inference->epochs;
   double steps = 0, visits = 0;
   if (facts.rounds != nullptr) {
     for (const RoundRecord& round : *facts.rounds) {
@@ -87,20 +88,21 @@ std::string begun_by_method(const PosteriorFacts& facts) {
   if (facts.full || !inference) return {};
   const auto method = std::ranges::find(methods(), inference->name, &Method::name);
   if (method == methods().end() || method->start_left == nullptr) return {};
-  const double batches = batches_of_a_visit(facts);
+  const double batches = batches_of_a_visit(facts, *method);
   const double left = method->start_left(*inference, batches);
   if (left <= kMost) return {};
-  int epochs = inference->epochs;
-  while (epochs < 1'000'000 &&
-         method->start_left(*inference, batches * epochs / inference->epochs) > kMost) {
+  const int had = method->own_chain ? facts.recipe.client.epochs : inference->epochs;
+  int epochs = had;
+  while (epochs < 1'000'000 && method->start_left(*inference, batches * epochs / had) > kMost) {
     epochs *= 2;
   }
+  const std::string longer = fmt::format("{}", epochs);
   return fmt::format(
       "precisions are scaled: {:.0f} % of them is inferred, for the rest stands initial_scale = "
       "{}, where "
       "a visit's running mean begins; {} gives inferred ones",
       100 * (1 - left), inference->initial_scale,
-      set(facts, "inference.epochs", fmt::format("{}", epochs)));
+      method->own_chain ? "client.epochs = " + longer : set(facts, "inference.epochs", longer));
 }
 
 // A sum of what all clients inferred is what a posterior is.
@@ -122,6 +124,13 @@ std::string no_product(const PosteriorFacts& facts) {
     return use("weight", "\"equal\"", "what clients inferred is weighted by their examples");
   }
   return {};
+}
+
+std::string tempered(const PosteriorFacts& facts) {
+  const double temperature = phase_of(facts).temperature.value_or(1);
+  if (temperature == 1) return {};
+  return fmt::format("every row counts as {:.4g} rows; {} counts it once", 1 / temperature,
+                     set(facts, "temperature", "1"));
 }
 
 std::string clipped(const PosteriorFacts& facts) {
@@ -161,7 +170,8 @@ std::string ill_conditioned(const PosteriorFacts& facts) {
       facts.condition, kMost);
 }
 
-constexpr std::array kReasonsOfRounds{set_by_method, begun_by_method, no_product, clipped, floored};
+constexpr std::array kReasonsOfRounds{set_by_method, begun_by_method, no_product,
+                                      tempered,      clipped,         floored};
 constexpr std::array kReasons{ill_conditioned, not_trusted, improper};
 
 }  // namespace

@@ -62,6 +62,31 @@ TEST(Withheld, NamesTheKeyOfTheMethodsSetting) {
   EXPECT_THAT(run.why(), HasSubstr("phase.1.inference.name = \"laplace\""));
 }
 
+TEST(Withheld, IsAPosteriorOfRowsThatDoNotCountOnce) {
+  Played run;
+  run.recipe.phases[1].temperature = 0.25;
+  EXPECT_THAT(run.why(), HasSubstr("every row counts as 4 rows"));
+  EXPECT_THAT(run.why(), HasSubstr("phase.1.temperature = 1 "));
+  run.recipe.phases[1].temperature = 1;
+  EXPECT_THAT(run.why(), IsEmpty());
+}
+
+// IVON's steps are the chain's own: 4 epochs of 6 are 24, and 0.9^24 is 8 %.
+TEST(Withheld, IsAnIvonThatHasNotForgottenWhereItBegan) {
+  Played run;
+  run.recipe.client.epochs = 4;
+  run.recipe.phases[1].inference =
+      InferenceSettings{.name = "ivon", .initial_scale = 0.5, .epochs = 100, .decay = 0.9};
+  for (RoundRecord& round : run.rounds) {
+    round.clients = 3;
+    round.client_steps = 3 * 4 * 6;
+  }
+  EXPECT_THAT(run.why(), HasSubstr("92 % of them is inferred"));
+  EXPECT_THAT(run.why(), HasSubstr("client.epochs = 8 "));
+  run.recipe.phases[1].inference->decay = 0.85;  // 2 %
+  EXPECT_THAT(run.why(), IsEmpty());
+}
+
 // 4 chain epochs of 6 batches a visit; 5 epochs of squared gradients are 30 batches: 0.9^30 is 4.2 %.
 TEST(Withheld, IsARunningMeanThatHasNotForgottenWhereItBegan) {
   Played run;

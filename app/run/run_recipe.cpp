@@ -34,6 +34,7 @@
 #include "fedep/optim/optimizer.h"
 #include "fedep/page/report/factor_gap_text.h"
 #include "fedep/sim/coefficient_prior.h"
+#include "fedep/sim/cpu_only.h"
 #include "fedep/sim/curvature.h"
 #include "fedep/sim/family_choice.h"
 #include "fedep/store/burn_in.h"
@@ -134,7 +135,7 @@ std::string factors_text(const Recipe& recipe, Place& place,
                          const std::vector<RoundRecord>& rounds) {
   if (const auto round = last_factor_gap(rounds)) return factor_gap_text(recipe, *round);
   const bool stateful = std::ranges::any_of(recipe.phases, [](const PhaseSettings& phase) {
-    return phase.cavity.value_or(find_algorithm(phase.algorithm).cavity) == CavityKind::own_factor;
+    return remembers(phase.cavity.value_or(find_algorithm(phase.algorithm).cavity));
   });
   if (!stateful || place.sites().in_memory()) return {};
   return "clients' factors are on disk (checkpoint.sites), so q was not held against their product";
@@ -166,7 +167,10 @@ Recipe with_families(const Recipe& given, const Task& task, const RunRecipeOptio
 }  // namespace
 
 void check_place(const PlaceRow& place, const Recipe& recipe, const Task& task) {
-  if (place.own_memory) refuse_full_family(recipe, place.device);
+  if (place.own_memory) {
+    refuse_full_family(recipe, place.device);
+    refuse_cpu_only(recipe, place.device);
+  }
   if (place.own_memory && !recipe.priors.empty()) {
     throw InputError(fmt::format(
         "[[prior]]: priors of single coefficients must be on the CPU, but the device is {}",

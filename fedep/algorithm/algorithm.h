@@ -1,10 +1,11 @@
 // An algorithm: the cavity a client is given, what it needs of the client's run, how deltas are
-// weighted. The delta follows from what it needs (delta.h). Everything else about a round is the same
-// for all of them.
+// weighted, and what the server makes of their sum. The delta follows from what it needs (delta.h).
+// Everything else about a round is the same for all of them. docs/algorithms.md has the formulas.
 //
 //   const Algorithm& algorithm = find_algorithm("fed_ep");
 #pragma once
 
+#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,6 +36,13 @@ struct Algorithm {
   bool pools_epochs;       // all epochs' examples shuffled together, not epoch by epoch
   bool averages_in_epoch;  // a sample is the average of its epoch's iterates
   WeightRule weight;       // unless the recipe says otherwise
+  StepRule step = StepRule::optimizer;
+  bool plain_steps = false;  // q and factors move by what is sent: no optimizer
+  bool needs_prior = false;
+  bool infers_precision = true;  // else q's stays the prior's
+  // The inference methods with which it is what its name says; none: all.
+  std::array<std::string_view, 2> methods = {};
+  bool on_gpu = true;
 };
 
 // Every algorithm there is; one row each in registry.cpp.

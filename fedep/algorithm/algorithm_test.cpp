@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <Eigen/Dense>
 
+#include "fedep/algorithm/admm_step.h"
 #include "fedep/algorithm/cavity.h"
 #include "fedep/algorithm/cooldown.h"
 #include "fedep/algorithm/damping.h"
@@ -236,6 +237,24 @@ TEST(Algorithms, CountExamplesOnceByPrecisionOrByWeight) {
     EXPECT_EQ(find_algorithm(name).weight, WeightRule::examples);
     EXPECT_TRUE(find_algorithm(name).point_estimate);
   }
+}
+
+TEST(AdmmStep, IsBetweenWhatClientsSayAndTheProductOfTheirFactors) {
+  const Q q = random_message(3, 1), delta = random_message(3, 2), factors = random_message(3, 3);
+  const AdmmWeights weights = admm_weights(false, 0.5, 4);
+  EXPECT_DOUBLE_EQ(weights.near, 2.0 / 3);
+  EXPECT_DOUBLE_EQ(weights.pull, 1.0 / 3);
+  const Q next = admm_step(weights, q, delta, factors);
+  expect_near(next, {2.0 / 3 * (q.eta() + delta.eta()) + 1.0 / 3 * factors.eta(),
+                     2.0 / 3 * (q.lambda_vector() + delta.lambda_vector()) +
+                         1.0 / 3 * factors.lambda_vector()});
+  expect_near(admm_step(weights, q, Q(V(3), V(3)), q), q);  // where all agree
+}
+
+TEST(AdmmStep, OfPointEstimatesAddsTheDualsMeanAndKeepsPrecisionOne) {
+  const AdmmWeights weights = admm_weights(true, 1, 4);
+  const Q next = admm_step(weights, Q(V{1, 2}, 1.0), Q(V{0.5, 0}, 0.0), Q(V{4, -8}, 0.0));
+  EXPECT_EQ(next, Q(V{2.5, 0}, 1.0));
 }
 
 // What add_delta() adds, in words.

@@ -4,6 +4,11 @@
 //   share        q / (q / q_0)^share       stochastic EP: a copy of the average factor stands for q_k
 //   flat         1                         FedPA: the client hears nothing
 //   whole        q                         assumed-density filtering: nothing is taken out
+//
+// Point estimates (lambda = 1, eta = theta) have one around q's mean, of precision mu N_k:
+//
+//   proximal     N(theta, 1/(mu N_k))           FedProx
+//   dual         N(theta - t_k, 1/(mu N_k))     FedDyn, t_k what the client remembers
 #pragma once
 
 #include "fedep/algorithm/fed_sep.h"
@@ -24,9 +29,17 @@ Gaussian<V> cavity(CavityKind kind, const Gaussian<V>& global, const Gaussian<V>
     case CavityKind::flat:
       return flat_like(global.eta(), global.family());
     case CavityKind::whole:
+    case CavityKind::proximal:  // proximal_cavity()
+    case CavityKind::dual:
       break;
   }
   return global;
+}
+
+// `center` is q's mean, or that less what the client remembers.
+template <Storage V>
+Gaussian<V> proximal_cavity(const V& center, double mu, double examples) {
+  return from_mean(center, typename V::Scalar(mu * examples));
 }
 
 }  // namespace fedep

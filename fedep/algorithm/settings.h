@@ -11,6 +11,19 @@ enum class CavityKind {
   share,       // q / (q/q_0)^share: stochastic EP, a client without memory
   flat,        // everything: FedPA, every client alone with its data
   whole,       // nothing: assumed-density filtering, data counted again at every visit
+  proximal,    // all but q's mean, which pulls with mu an example: FedProx
+  dual,        // the same, less what the client remembers of its gradient: FedDyn
+};
+
+// Whether clients keep something of their own between visits.
+constexpr bool remembers(CavityKind kind) {
+  return kind == CavityKind::own_factor || kind == CavityKind::dual;
+}
+
+// What the server makes of a round's sum of deltas.
+enum class StepRule {
+  optimizer,  // follows it (optim/optimizer.h)
+  admm,       // q' = near (q + mean delta) + pull S, S the prior times all factors (admm_step.h)
 };
 
 // A client's share of q/q_0 in stochastic EP.

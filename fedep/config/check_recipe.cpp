@@ -34,6 +34,10 @@ class Checker {
                   const Rule& rule) const {
     if (value) (*this)(name, *value, rule);
   }
+  void operator()(std::string_view name, const std::optional<double>& value,
+                  const Rule& rule) const {
+    if (value) (*this)(name, *value, rule);
+  }
   void operator()(std::string_view, bool) const {}
   void operator()(std::string_view, const std::optional<bool>&) const {}
   void operator()(std::string_view, const std::vector<std::string>&) const {}

@@ -183,6 +183,10 @@ void list_fields(Fields& f, PhaseSettings& s) {
   f("rounds", s.rounds, needed(at_least(1)));
   f("cavity", s.cavity);
   f("share", s.share);
+  f("mu", s.mu, not_negative_square());
+  f("penalty", s.penalty, positive());
+  f("dual_rate", s.dual_rate, positive());
+  f("temperature", s.temperature, positive());
   f("weight", s.weight);
   f("damping", s.damping, positive());
   f("damping_outside", s.damping_outside);

@@ -115,6 +115,10 @@ class Reader {
     }
   }
 
+  void operator()(std::string_view name, std::optional<double>& value, const Rule& rule) const {
+    if (find(name)) (*this)(name, value.emplace(), rule);
+  }
+
   template <Worded E>
   void operator()(std::string_view name, E& value) const {
     const toml::node* node = find(name);

@@ -197,7 +197,11 @@ struct PhaseSettings {
   int rounds = 0;
   std::optional<CavityKind> cavity = {};  // none: the algorithm's
   ShareRule share = ShareRule::examples;
-  std::optional<WeightRule> weight = {};  // of a client's delta; none: the algorithm's
+  std::optional<double> mu = {};           // FedProx, FedDyn: the pull to q's mean, an example
+  std::optional<double> penalty = {};      // BayesADMM's ρ; none: 1
+  std::optional<double> dual_rate = {};    // FedDyn, BayesADMM: γ, of a factor's step; none: 1
+  std::optional<double> temperature = {};  // of likelihoods, which count 1/T; none: 1
+  std::optional<WeightRule> weight = {};   // of a client's delta; none: the algorithm's
   // None: server.damping; its `outside` is not read, but damping_outside, else the server's.
   std::optional<DampingSettings> damping = {};
   std::optional<bool> damping_outside = {};

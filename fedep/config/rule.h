@@ -141,8 +141,12 @@ inline constexpr auto words_of(ScheduleKind) {
                     Word{"cosine", ScheduleKind::cosine}, Word{"steps", ScheduleKind::steps}};
 }
 inline constexpr auto words_of(CavityKind) {
-  return std::array{Word{"own_factor", CavityKind::own_factor}, Word{"share", CavityKind::share},
-                    Word{"flat", CavityKind::flat}, Word{"whole", CavityKind::whole}};
+  return std::array{Word{"own_factor", CavityKind::own_factor},
+                    Word{"share", CavityKind::share},
+                    Word{"flat", CavityKind::flat},
+                    Word{"whole", CavityKind::whole},
+                    Word{"proximal", CavityKind::proximal},
+                    Word{"dual", CavityKind::dual}};
 }
 inline constexpr auto words_of(ShareRule) {
   return std::array{Word{"examples", ShareRule::examples}, Word{"equal", ShareRule::equal}};

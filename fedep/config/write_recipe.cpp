@@ -70,6 +70,9 @@ class Writer {
                   const Rule& rule) {
     if (value) (*this)(name, *value, rule);
   }
+  void operator()(std::string_view name, const std::optional<double>& value, const Rule& rule) {
+    if (value) (*this)(name, *value, rule);
+  }
   void operator()(std::string_view name, bool value) { line(name, value ? "true" : "false"); }
   void operator()(std::string_view name, const std::optional<bool>& value) {
     if (value) (*this)(name, *value);

@@ -37,6 +37,7 @@ struct Scrambler {
   void operator()(std::string_view, std::optional<std::uint64_t>& value, const Rule&) {
     value = 41;
   }
+  void operator()(std::string_view, std::optional<double>& value, const Rule&) { value = 0.4; }
   void operator()(std::string_view, bool& value) { value = !value; }
   void operator()(std::string_view name, std::string& value, const Rule& rule = {}) {
     if (!rule.known) value = std::string(name) + " \"quoted\" \\ \t\n\x01 naïve";
@@ -203,12 +204,30 @@ TEST(WriteRecipe, HasEveryKeyItEverHad) {
   EXPECT_EQ(names_of<OptimizerSettings>(),
             (Names{"name", "lr", "momentum", "beta1", "beta2", "epsilon", "epsilon_inside_root",
                    "initial_accumulator"}));
-  EXPECT_EQ(
-      names_of<PhaseSettings>(),
-      (Names{"algorithm",       "rounds",    "cavity",    "share",       "weight",   "damping",
-             "damping_outside", "clip",      "guard",     "guard_floor", "factors",  "factor_clock",
-             "optimizer_state", "optimizer", "hand_over", "cooldown",    "schedule", "average",
-             "curvature",       "inference"}));
+  EXPECT_EQ(names_of<PhaseSettings>(), (Names{"algorithm",
+                                              "rounds",
+                                              "cavity",
+                                              "share",
+                                              "mu",
+                                              "penalty",
+                                              "dual_rate",
+                                              "temperature",
+                                              "weight",
+                                              "damping",
+                                              "damping_outside",
+                                              "clip",
+                                              "guard",
+                                              "guard_floor",
+                                              "factors",
+                                              "factor_clock",
+                                              "optimizer_state",
+                                              "optimizer",
+                                              "hand_over",
+                                              "cooldown",
+                                              "schedule",
+                                              "average",
+                                              "curvature",
+                                              "inference"}));
   EXPECT_EQ(names_of<ScheduleSettings>(),
             (Names{"visit_rate", "client_rate", "server_rate", "clip", "alpha"}));
   EXPECT_EQ(names_of<VisitSchedule>(), (Names{"kind", "from", "to", "steps"}));

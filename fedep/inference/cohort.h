@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "fedep/config/recipe.h"
+#include "fedep/message/error.h"
 #include "fedep/message/gaussian.h"
 
 namespace fedep {
@@ -72,6 +73,20 @@ class Cohort {
     (void)settings;
     return {};
   }
+  // For methods with chains of their own. For each row the mean over its batch t of gradients of the
+  // loss at theta[row], with the data's own labels; zero where a row has no such batch. The first draw
+  // counts as a step.
+  virtual std::vector<V> gradients(const std::vector<V>& theta, int t, int epochs, int draw) {
+    (void)theta, (void)t, (void)epochs, (void)draw;
+    throw InputError("a method with chains of its own must run on the CPU, but does not");
+  }
+  // The client's rate in step t of so many, and its momentum.
+  virtual double step_rate(int t, int steps) const {
+    (void)t, (void)steps;
+    return 1;
+  }
+  virtual double step_momentum() const { return 0; }
+
   // Standard normal noise for row's draw of weights in step t.
   virtual V noise(std::size_t row, int t, int draw) const = 0;
   // mean + noise / root, the weights themselves; where one pass can do it, it is overridden.

@@ -17,7 +17,9 @@ std::vector<ClientRunOf<V>> infer_cohort(Cohort<V>& cohort, const Algorithm& alg
                                          const InferenceSettings& settings) {
   const std::size_t rows = cohort.clients();
   std::vector<ClientRunOf<V>> runs(rows);
-  for (int epoch = 0; epoch < cohort.epochs(); ++epoch) {
+  const bool own_chain =
+      algorithm.needs == Needs::tilted && method_row<V>(settings.name).method.own_chain;
+  for (int epoch = 0; !own_chain && epoch < cohort.epochs(); ++epoch) {
     cohort.sgd_epoch(epoch);
     if (algorithm.needs == Needs::tilted) cohort.accumulate_moments();
     if (algorithm.needs == Needs::samples && epoch >= settings.mixin_epochs) {

@@ -21,6 +21,8 @@ struct Method {
   std::string_view summary;
   Family family;                // of its tilted distributions
   bool needs_variance = false;  // Cohort::variance(), which chains keep only where it is asked for
+  bool own_chain = false;       // steps of its own, in place of the cohort's chains
+  bool on_gpu = true;
   // Throws InputError for a setting that makes no sense with the method or the chain's length. Null:
   // every value that a recipe may have makes sense.
   void (*check)(const InferenceSettings& settings, int chain_epochs) = nullptr;

@@ -39,6 +39,7 @@ class Script final : public Cohort<V> {
     draws.insert({t, draw});
     return {squares[std::size_t(t)]};
   }
+  std::vector<V> gradients(const std::vector<V>&, int, int, int) override { return {V{1, -1}}; }
   V noise(std::size_t, int, int) const override { return {1, -3}; }
 
   double n = 10, wd = 0.5;

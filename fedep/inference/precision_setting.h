@@ -26,6 +26,12 @@ inline std::optional<PrecisionSetting> identity_setting(const InferenceSettings&
       .value = "\"laplace\""};
 }
 
+inline std::optional<PrecisionSetting> map_setting(const InferenceSettings&) {
+  return PrecisionSetting{.why = "precisions are the prior's, and none is inferred",
+                          .key = "name",
+                          .value = "\"laplace\""};
+}
+
 inline std::optional<PrecisionSetting> clip_setting(const InferenceSettings& settings) {
   if (settings.clip_std == 0) return std::nullopt;
   return PrecisionSetting{
@@ -46,7 +52,7 @@ inline std::optional<PrecisionSetting> fisher_setting(const InferenceSettings& s
   return clip_setting(settings);
 }
 
-// NGVI: the weight that initial_scale, where its running mean begins, still has after so many batches.
+// NGVI, IVON: the weight that initial_scale, where their running mean begins, still has after so many batches.
 inline double running_mean_start(const InferenceSettings& settings, double batches) {
   return std::pow(settings.decay, batches);
 }

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "fedep/inference/cohort.h"
+#include "fedep/inference/ivon.h"
 #include "fedep/inference/laplace.h"
+#include "fedep/inference/map.h"
 #include "fedep/inference/method.h"
 #include "fedep/inference/ngvi.h"
 #include "fedep/inference/sample_moments.h"
@@ -54,6 +56,21 @@ inline constexpr std::array kMethodTable{
                   .precision_setting = fisher_setting,
                   .start_left = running_mean_start},
                  ngvi<V>},
+    MethodRow<V>{{.name = "map",
+                  .title = "MAP",
+                  .summary = "the chain's last iterate, no precision of its own",
+                  .family = Family::isotropic,
+                  .precision_setting = map_setting},
+                 map_estimate<V>},
+    MethodRow<V>{{.name = "ivon",
+                  .title = "IVON",
+                  .summary = "variational online Newton: mean and precision by one chain",
+                  .family = Family::diagonal,
+                  .own_chain = true,
+                  .on_gpu = false,
+                  .check = check_ivon,
+                  .start_left = running_mean_start},
+                 ivon<V>},
 };
 
 // Throws as find_method() does.

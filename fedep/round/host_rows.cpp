@@ -34,10 +34,7 @@ SiteState present_state(const RoundTask& round, const ClientInfo& client, const 
 }
 
 // cavity() in one pass over memory instead of three where a share is taken out, with the same bits.
-Message cavity_of(const RoundTask& round, const Message& factor, double share) {
-  if (round.phase.cavity != CavityKind::share || round.prior.family() != round.global.family()) {
-    return cavity(round.phase.cavity, round.global, round.prior, factor, share);
-  }
+Message share_cavity(const RoundTask& round, double share) {
   check_in("cavity", "share", share, 0, 1);
   Message out = round.global;
   const auto take_out = [part = float(share)](std::span<const float> prior, std::span<float> q) {
@@ -46,6 +43,27 @@ Message cavity_of(const RoundTask& round, const Message& factor, double share) {
   take_out(round.prior.eta().span(), out.eta().span());
   take_out(round.prior.lambda_span(), out.lambda_span());
   return out;
+}
+
+Message cavity_of(const RoundTask& round, const AskedClient& client, const Message& factor) {
+  const Phase& phase = round.phase;
+  const double share = client.task.share, examples = double(client.info->examples);
+  switch (phase.cavity) {
+    case CavityKind::proximal:
+      return proximal_cavity(round.mean, phase.mu, examples);
+    case CavityKind::dual:
+      return proximal_cavity(round.mean - factor.eta(), phase.mu, examples);
+    case CavityKind::share:
+      if (round.prior.family() == round.global.family()) return share_cavity(round, share);
+      break;
+    case CavityKind::own_factor:
+      if (phase.penalty == 1) break;
+      return quotient(round.global, power(factor, float(1 / phase.penalty)));
+    case CavityKind::flat:
+    case CavityKind::whole:
+      break;
+  }
+  return cavity(phase.cavity, round.global, round.prior, factor, share);
 }
 
 // Whether the guard has nothing to count or to change, found out in one pass.
@@ -80,7 +98,7 @@ std::vector<Message> HostRows::form_cavities() {
   std::vector<Message> cavities;
   for (std::size_t r = 0; r < asked_.size(); ++r) {
     const Message& factor = states_.empty() ? round_->global : states_[r].factor;
-    cavities.push_back(cavity_of(*round_, factor, asked_[r].task.share));
+    cavities.push_back(cavity_of(*round_, asked_[r], factor));
   }
   return cavities;
 }

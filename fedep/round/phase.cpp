@@ -8,6 +8,7 @@
 #include "fedep/config/resolve.h"
 #include "fedep/message/check.h"
 #include "fedep/optim/optimizer.h"
+#include "fedep/round/algorithm_rules.h"
 
 namespace fedep {
 namespace {
@@ -167,7 +168,7 @@ std::string full_family_problem(const Recipe& recipe, std::size_t phase) {
   }
   if (std::string why = optimizer_problem(server_optimizer(recipe, phase)); !why.empty())
     return why;
-  if (cavity != CavityKind::own_factor) return {};
+  if (!remembers(cavity)) return {};
   return optimizer_problem(factor_optimizer(recipe, phase));
 }
 
@@ -210,6 +211,7 @@ std::vector<Phase> plan_phases(const Recipe& recipe,
     check_optimizer(factor);
     const bool carries = settings.optimizer_state == OptimizerHandover::carry;
     if (carries && !phases.empty()) check_carried(phases, optimizer);
+    check_algorithm(recipe, phases.size());
     check_schedules(phases.size(), settings, algorithm.point_estimate);
     check_average(phases.size(), settings, phases);
     Phase phase{
@@ -240,6 +242,7 @@ std::vector<Phase> plan_phases(const Recipe& recipe,
         .grid_bits = server.grid_bits,
         .inference = inference,
     };
+    apply_algorithm(settings, phase);
     // Averages weighted by examples are averages already; rules that divide by K would do so twice.
     const bool divides_by_k = phase.damping.rule == DampingRule::one_over_k ||
                               phase.damping.rule == DampingRule::decaying;

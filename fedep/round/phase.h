@@ -23,6 +23,9 @@ struct Phase {
   std::int64_t rounds = 0;
   Family family = Family::isotropic;
   CavityKind cavity = CavityKind::flat;
+  double mu = 0;           // precision per example of a proximal or dual cavity
+  double penalty = 1;      // ρ: visits take 1/ρ of likelihood and factor
+  double temperature = 1;  // T: likelihoods count 1/T
   ShareRule share = ShareRule::examples;
   WeightRule weight = WeightRule::equal;
   DampingSettings damping = {};
@@ -45,7 +48,9 @@ struct Phase {
   InferenceSettings inference = {};
 
   // Clients keep a factor of their own between visits.
-  bool stateful() const { return cavity == CavityKind::own_factor; }
+  bool stateful() const { return remembers(cavity); }
+  // What a visit raises its client's likelihood to.
+  double likelihood_power() const { return 1 / (temperature * penalty); }
   // Momentum moves factors in every round in which the server stepped (factor_clock.h).
   bool follows_rounds() const {
     return stateful() && clock == FactorClock::round && factor_optimizer.momentum > 0;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "fedep/algorithm/admm_step.h"
 #include "fedep/algorithm/damping.h"
 #include "fedep/optim/guard.h"
 #include "fedep/optim/optimizer.h"
@@ -15,6 +16,20 @@
 #include "fedep/round/server_state.h"
 
 namespace fedep {
+
+// Where q goes by the deltas' sum, which is γ ρ times what `answered` clients said, and S after it.
+template <Storage V>
+Gaussian<V> admm_stepped(const ServerStateOf<V>& state, const Phase& phase,
+                         const Gaussian<V>& total, std::size_t answered, std::size_t clients,
+                         double damping, double scale) {
+  using Scalar = typename V::Scalar;
+  const Gaussian<V> mean_delta = power(total, Scalar(1 / (damping * double(answered))));
+  const AdmmWeights weights = admm_weights(phase.algorithm->point_estimate, phase.penalty, clients);
+  const Gaussian<V> whole =
+      admm_step(weights, state.global, mean_delta, product(state.factors, total));
+  if (scale == 1) return whole;
+  return product(state.global, power(quotient(whole, state.global), Scalar(scale)));
+}
 
 // Plays round state.round and moves the state on. If nothing was added q stays where it is. The same
 // for every storage of messages: what others bring are begin_round(), magnitudes(), advance() and
@@ -58,7 +73,12 @@ RoundNumbers play_round(ServerStateOf<V>& state, const Phase& planned, std::uint
     const bool may_skip =
         phase.guard.mode == GuardMode::skip || phase.guard.mode == GuardMode::back_off;
     OptimizerStateOf<V> before = may_skip ? state.optimizer : OptimizerStateOf<V>{};
-    advance(phase.server_optimizer, state.optimizer, next, answers.total, scale);
+    if (phase.algorithm->step == StepRule::admm) {
+      next = admm_stepped(state, phase, answers.total, numbers.answered, population.size(), delta,
+                          scale);
+    } else {
+      advance(phase.server_optimizer, state.optimizer, next, answers.total, scale);
+    }
     if (!phase.algorithm->point_estimate) {
       const GuardOutcome outcome = guard(phase.guard, state.global, next);
       numbers.improper_global = outcome.improper;
@@ -75,6 +95,11 @@ RoundNumbers play_round(ServerStateOf<V>& state, const Phase& planned, std::uint
   }
   executor.settle(round, counted.taken, {.renormalised = renormalised, .kept = numbers.step_scale});
   if (stepped && phase.follows_rounds()) state.step_scales.push_back(scale * numbers.step_scale);
+  if (stepped && phase.algorithm->step == StepRule::admm) {
+    const double kept = scale * numbers.step_scale;
+    if (kept != 1) answers.total = power(answers.total, typename V::Scalar(kept));
+    state.factors = product(state.factors, answers.total);
+  }
   state.global = std::move(next);
   if (counts_in_average(phase, state.round)) {
     follow_average(state.average, phase, state.round, point_estimate(state), state.global);

@@ -120,7 +120,11 @@ ServerState begin_phase(ServerState state, const Phase& phase, std::int64_t inde
   } else if (phase.factors == FactorStart::flat) {
     state.global = state.prior;
   } else {
-    check_positive("phase.inference", "alpha", phase.alpha);
+    // Where no precision is inferred the prior's is all there is.
+    const bool proper_prior = min_value(prior_precisions) > 0;
+    if (phase.algorithm->infers_precision || !proper_prior) {
+      check_positive("phase.inference", "alpha", phase.alpha);
+    }
     const double n = double(population.examples());
     check_positive("begin_phase", "number of examples", n);
     HostVector<float> lambda = prior_precisions;
@@ -131,6 +135,12 @@ ServerState begin_phase(ServerState state, const Phase& phase, std::int64_t inde
     state.unvisited.per_example =
         in_family(Message(float(1 / n) * factors_eta, float(phase.alpha)), phase.family);
     state.global = in_family(std::move(global), phase.family);
+  }
+  state.factors = {};
+  if (phase.algorithm->step == StepRule::admm) {
+    state.factors = phase.algorithm->point_estimate
+                        ? flat_like(state.global.eta(), state.global.family())
+                        : state.global;
   }
   const bool carry = phase.carries_optimizer && !first;
   state.optimizer =

@@ -51,6 +51,9 @@ struct ServerStateOf {
   V initial;
   Gaussian<V> prior;   // q_0, a factor of its own that nobody updates
   Gaussian<V> global;  // q
+  // S of ADMM (algorithm/admm_step.h): the prior times all factors, beside q. Empty in phases of
+  // others, whose q is that.
+  Gaussian<V> factors = {};
   OptimizerStateOf<V> optimizer;
   UnvisitedFactorOf<V> unvisited;
   // Where factors follow the server's steps: what each of the phase's so far was multiplied by, a
@@ -96,6 +99,8 @@ ServerState initial_server_state(const ServerSettings& settings, HostVector<floa
 //   EP, carry_mean      Λ_k = α N_k,  q = q_0 Π_k q_k with the carried mean:
 //                       Λ = Λ_0 + α N,  η_k = (N_k / N)(Λ mean - η_0)
 //   EP, flat            q_k = 1, q = q_0
+//
+// The prior times all factors is q then, in ADMM too; FedDyn's clients begin with nothing.
 //
 // The optimizer's state is fresh, or carried: then eta's slots serve eta and lambda both.
 ServerState begin_phase(ServerState state, const Phase& phase, std::int64_t index,

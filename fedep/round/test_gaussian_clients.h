@@ -46,7 +46,8 @@ class GaussianClients final : public LocalInference {
     if (phase.algorithm->needs == Needs::tilted) {
       run.tilted = product(cavity, likelihood);
     } else {
-      run.last = mean(likelihood);
+      // FedProx's and FedDyn's cavities pull; a GPU's flat ones have no elements.
+      run.last = mean(cavity.size() > 0 ? product(cavity, likelihood) : likelihood);
     }
     return run;
   }

@@ -75,12 +75,16 @@ template <Storage V>
 std::vector<ClientRunOf<V>> infer_visits(const RoundTaskOf<V>& round,
                                          std::span<const AskedClient> asked,
                                          std::vector<PreparedVisitOf<V>>& prepared, Rows<V>& rows) {
+  using Scalar = typename V::Scalar;
+  const double p = round.phase.likelihood_power();
   std::vector<VisitOf<V>> visits;
   std::vector<std::size_t> places;
   std::vector<VisitNumbers> numbers;
   for (std::size_t r = 0; r < asked.size(); ++r) {
     if (prepared[r].skipped) continue;
     visits.push_back({round, *asked[r].info, std::move(prepared[r].cavity)});
+    // Cavity times likelihood^p is (cavity^(1/p) times likelihood)^p, which every method can infer.
+    if (p != 1) visits.back().cavity = power(visits.back().cavity, Scalar(1 / p));
     places.push_back(r);
     numbers.push_back(prepared[r].numbers);
   }
@@ -91,6 +95,7 @@ std::vector<ClientRunOf<V>> infer_visits(const RoundTaskOf<V>& round,
   for (std::size_t i = 0; i < places.size(); ++i) {
     prepared[places[i]].numbers = numbers[i];
     runs[places[i]] = std::move(inferred[i]);
+    if (p != 1) runs[places[i]].tilted = power(runs[places[i]].tilted, Scalar(p));
   }
   return runs;
 }

@@ -24,10 +24,10 @@
 namespace fedep {
 namespace {
 
-void check_phase(const PhaseSettings& phase, int epochs, TargetKind target) {
+void check_phase(const PhaseSettings& phase, const ClientSettings& client, TargetKind target) {
   const Algorithm& algorithm = find_algorithm(phase.algorithm);
   const InferenceSettings inference = phase.inference.value_or(InferenceSettings{});
-  if (algorithm.needs == Needs::samples) check_samples(inference, epochs);
+  if (algorithm.needs == Needs::samples) check_samples(inference, client.epochs);
   const bool several_outputs = target == TargetKind::label || target == TargetKind::tags;
   if (inference.label_sampler == LabelSampler::softmax_index && !several_outputs) {
     throw InputError(
@@ -37,7 +37,14 @@ void check_phase(const PhaseSettings& phase, int epochs, TargetKind target) {
   // A missing name is refused, or found, where the family is decided (sim/family_choice.h).
   const bool by_chains = inference.family != FamilyChoice::full && !inference.name.empty() &&
                          !is_row_method_only(inference.name);
-  if (!algorithm.point_estimate && by_chains) check_inference(inference, epochs);
+  if (algorithm.point_estimate || !by_chains) return;
+  check_inference(inference, client.epochs);
+  if (client.loss_times_batch && find_method(inference.name).own_chain) {
+    throw InputError(fmt::format(
+        "client.loss_times_batch must be false with {}, whose steps have their length from the "
+        "curvature, but is true",
+        inference.name));
+  }
 }
 
 class LearningTask final : public Task {
@@ -154,7 +161,7 @@ void check_learning(const Recipe& recipe, TargetKind target) {
   check_chain({.client = recipe.client});
   check_site_model(recipe);
   for (const PhaseSettings& phase : recipe.phases) {
-    check_phase(phase, recipe.client.epochs, target);
+    check_phase(phase, recipe.client, target);
   }
 }
 

@@ -19,6 +19,9 @@ double first_pull(const Phase& phase, double prior, const Population& population
   switch (phase.cavity) {
     case CavityKind::flat:
       return 0;
+    case CavityKind::proximal:
+    case CavityKind::dual:
+      return phase.mu;
     case CavityKind::whole:
       break;
     case CavityKind::own_factor:
@@ -28,7 +31,7 @@ double first_pull(const Phase& phase, double prior, const Population& population
       kept = 1 - (phase.share == ShareRule::examples ? own / all : 1 / double(population.size()));
       break;
   }
-  return (prior + kept * of_factors) / own;
+  return (prior + kept * of_factors) / own / phase.likelihood_power();
 }
 
 }  // namespace
@@ -48,7 +51,7 @@ std::vector<StrongPull> strong_pulls(const Recipe& recipe, const std::vector<Pha
   for (std::size_t i = 0; i < phases.size(); ++i) {
     const Phase& phase = phases[i];
     if (phase.family == Family::full) continue;  // no chain makes steps
-    const bool hears_others = phase.algorithm->needs == Needs::tilted;
+    const bool hears_others = phase.algorithm->needs == Needs::tilted || phase.mu > 0;
     StrongPull strongest;
     strongest.phase = i;
     strongest.algorithm = phase.algorithm->name;

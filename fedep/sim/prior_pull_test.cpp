@@ -53,6 +53,14 @@ TEST(StrongPull, BeginsWhereThePriorAloneDiverges) {
   EXPECT_NE(to_text(pulls[0]).find("client a with 25"), std::string::npos);
 }
 
+TEST(StrongPull, IsMuItselfInFedProxAndGrowsWithPenaltyAndTemperature) {
+  EXPECT_TRUE(pulls_of(recipe_of("algorithm = \"fed_prox\"\nmu = 379\n"), kWriters).empty());
+  const auto pulls = pulls_of(recipe_of("algorithm = \"fed_prox\"\nmu = 381\n"), kWriters);
+  ASSERT_EQ(pulls.size(), 1u);
+  EXPECT_EQ(pulls[0].clients, 3u);
+  EXPECT_NEAR(pulls_of(recipe_of(sep_of(20, "temperature = 2\n")), kWriters)[0].pull, 760, 1e-6);
+}
+
 TEST(StrongPull, IsNotFeltByClientsWithoutSteps) {
   const Recipe keep = recipe_of(sep_of(20.1));
   const Recipe drop = recipe_of(sep_of(20.1), "remainder = \"drop\"\n");

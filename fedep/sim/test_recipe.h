@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "fedep/algorithm/algorithm.h"
 #include "fedep/config/recipe.h"
 #include "fedep/config/resolve.h"
 
@@ -32,6 +33,12 @@ inline Recipe recipe_for(const std::string& model, std::string_view algorithm,
   inference.initial_scale = 0.5;
   inference.clip_std = 2;
   if (!method.empty()) phase.inference = inference;
+  const Algorithm& row = find_algorithm(algorithm);
+  if (row.plain_steps) phase.optimizer.emplace();
+  if (row.needs_prior) recipe.server.prior.emplace();
+  if (row.cavity == CavityKind::proximal || row.cavity == CavityKind::dual) phase.mu = 0.1;
+  if (row.step == StepRule::admm) phase.dual_rate = 0.5;
+  if (row.step == StepRule::admm && !row.point_estimate) phase.penalty = 1.5;
   recipe.phases.push_back(phase);
   return resolved(recipe);
 }

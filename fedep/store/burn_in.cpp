@@ -97,7 +97,7 @@ std::optional<Recipe> burn_in_of(const Recipe& recipe, std::int64_t rounds) {
   phase.rounds = int(rounds);
   if (phase.cooldown && rounds <= phase.cooldown->after) phase.cooldown.reset();  // has not begun
   const Algorithm& algorithm = find_algorithm(phase.algorithm);
-  if (phase.cavity.value_or(algorithm.cavity) == CavityKind::own_factor) return std::nullopt;
+  if (remembers(phase.cavity.value_or(algorithm.cavity))) return std::nullopt;
   first.server.factor_optimizer = first.server.optimizer;  // nobody has a factor
   if (algorithm.point_estimate && !phase.average) {        // so there are no draws to average
     first.evaluate.samples = 0;

@@ -246,6 +246,7 @@ void write_checkpoint(const std::filesystem::path& path, const Checkpoint& check
   }
   if (state.unvisited.per_example.size() > 0) writer.add("unvisited.", state.unvisited.per_example);
   if (!is_flat(state.prior)) writer.add("prior.", state.prior);
+  if (state.factors.size() > 0) writer.add("factors.", state.factors);
   if (state.initial.size() > 0) writer.add("initial.", state.initial.span());
   if (const ServerAverage& average = state.average; average.rounds > 0) {
     writer.add("average.mean.", average.mean.span());
@@ -303,6 +304,7 @@ Checkpoint read_checkpoint(const std::filesystem::path& path, const Layout& layo
   if (reader.has("unvisited.eta.")) state.unvisited.per_example = reader.message("unvisited.");
   state.prior = reader.has("prior.eta.") ? reader.message("prior.")
                                          : flat_like(state.global.eta(), state.global.family());
+  if (reader.has("factors.eta.")) state.factors = reader.message("factors.");
   if (reader.has("initial.")) state.initial = reader.vector("initial.");
   if (state.average.rounds > 0) {
     state.average.mean = reader.vector("average.mean.");

@@ -34,6 +34,7 @@ Checkpoint everything(Family family) {
   out.state.global = message(family, 2);
   out.state.optimizer = {.steps = 9, .slots = {message(family, 3), message(family, 4)}};
   out.state.unvisited.per_example = message(family, 5);
+  out.state.factors = message(family, 9);
   out.state.step_scales = {1, 1.0 / 3, 0.064};
   out.state.grid = {.largest_eta = 0.1, .largest_lambda = 0.7, .extra_bits = 16};
   out.state.convergence.begun = 8;

@@ -53,7 +53,11 @@ std::vector<double> packed_counts(std::size_t size) {
 
 FactorGap factor_gap(const ServerState& state, const Phase& phase, const Population& population,
                      const SiteStore& sites) {
-  ArraySum eta(state.prior.eta().span()), lambda(state.prior.lambda_span());
+  // ADMM has the product beside q; in FedDyn it is of no prior.
+  const Message& q = state.factors.size() > 0 ? state.factors : state.global;
+  const Message first =
+      phase.algorithm->point_estimate ? flat_like(q.eta(), q.family()) : state.prior;
+  ArraySum eta(first.eta().span()), lambda(first.lambda_span());
   const Message& per_example = state.unvisited.per_example;
   for (std::size_t k = 0; k < population.size(); ++k) {
     const std::optional<SiteState> site = sites.get(population[k].key);
@@ -72,7 +76,6 @@ FactorGap factor_gap(const ServerState& state, const Phase& phase, const Populat
       lambda.add(site->factor.lambda_span());
     }
   }
-  const Message& q = state.global;
   const auto once = [](std::size_t) { return 1.0; };
   FactorGap gap{.eta = eta.gap_to(q.eta().span(), once)};
   if (q.full()) {

@@ -42,7 +42,7 @@ StartLeft::StartLeft(const Phase& phase, const Population& population, std::uint
     : phase_(&phase),
       population_(&population),
       seed_(seed),
-      known_(is_linear(phase.server_optimizer)),
+      known_(is_linear(phase.server_optimizer) && phase.algorithm->step == StepRule::optimizer),
       in_q_{.examples = double(population.examples())} {
   if (!phase.stateful()) return;
   known_ = known_ && is_linear(phase.factor_optimizer);
@@ -85,6 +85,8 @@ void StartLeft::follow(const PlayedRound& played) {
         sum -= gamma * before;
         break;
       case CavityKind::whole:
+      case CavityKind::proximal:  // of point estimates, which have no precision to begin with
+      case CavityKind::dual:
         break;
     }
   }

@@ -20,7 +20,9 @@ class CpuCohort final : public Cohort<V> {
       : model_(model),
         sparse_(dynamic_cast<SparseLinear*>(&model)),
         inputs_(inputs),
-        fisher_(inputs.size()) {
+        fisher_(inputs.size()),
+        own_steps_(inputs.size()),
+        own_losses_(inputs.size()) {
     for (const ChainInput& input : inputs_) chains_.push_back(make_chain(model, input));
   }
 
@@ -77,6 +79,29 @@ class CpuCohort final : public Cohort<V> {
     return nu;
   }
 
+  std::vector<V> gradients(const std::vector<V>& theta, int t, int epochs, int draw) override {
+    std::vector<V> out;
+    for (std::size_t row = 0; row < clients(); ++row) {
+      out.emplace_back(model_.size());
+      const Minibatches& pass = pass_of(row, epochs);
+      if (std::size_t(t) >= pass.size()) continue;
+      if (labels_drawn_) loaded_.reset();  // they must be the data's
+      labels_drawn_ = false;
+      load_batch(row, pass[std::size_t(t)], t);
+      const Address dropout = address(row, Purpose::dropout, t, draw);
+      const double loss =
+          model_.loss_gradient(theta[row].span(), batch_, {.dropout = &dropout}, out.back().span());
+      if (draw > 0) continue;
+      ++own_steps_[row];
+      own_losses_[row] += loss;
+    }
+    return out;
+  }
+  double step_rate(int t, int steps) const override {
+    return double(rate_of_step(settings(), std::size_t(t), std::size_t(steps)));
+  }
+  double step_momentum() const override { return settings().client.optimizer.momentum; }
+
   V noise(std::size_t row, int t, int draw) const override {
     V out(model_.size());
     fill_normal(address(row, Purpose::posterior, t, draw), out.span());
@@ -100,8 +125,12 @@ class CpuCohort final : public Cohort<V> {
     return out;
   }
 
-  std::size_t steps(std::size_t row) const override { return chains_[row]->steps(); }
-  double loss_sum(std::size_t row) const override { return chains_[row]->loss_sum(); }
+  std::size_t steps(std::size_t row) const override {
+    return chains_[row]->steps() + own_steps_[row];
+  }
+  double loss_sum(std::size_t row) const override {
+    return chains_[row]->loss_sum() + own_losses_[row];
+  }
 
  private:
   const ChainSettings& settings() const { return inputs_[0].settings; }
@@ -136,6 +165,7 @@ class CpuCohort final : public Cohort<V> {
     if (settings().tape != nullptr) {
       settings().tape->record(address(row, Purpose::labels, t, draw), drawn.labels);
     }
+    labels_drawn_ = true;
     if (!drawn.labels.empty()) batch_.labels = std::move(drawn.labels);
     if (!drawn.reals.empty()) batch_.reals = std::move(drawn.reals);
     const float mean = 1.0f / float(batch_.size);
@@ -188,8 +218,11 @@ class CpuCohort final : public Cohort<V> {
   std::vector<ChainInput> inputs_;
   std::vector<std::unique_ptr<Chain>> chains_;
   mutable std::vector<std::unique_ptr<Pass>> fisher_;  // made when first asked for
+  std::vector<std::size_t> own_steps_;                 // of methods with chains of their own,
+  std::vector<double> own_losses_;                     // and their mean losses
   Batch batch_;
   std::optional<Loaded> loaded_;  // what batch_ holds
+  bool labels_drawn_ = false;     // its labels are the model's
   std::vector<float> logits_;
   std::vector<std::uint32_t> touched_;  // rows of a sparse model
   std::vector<float> block_;            // and their squared gradients
