@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <utility>
 
 #include "fedep/round/grid.h"
 
@@ -23,6 +24,7 @@ class Aggregate {
 
   std::size_t deltas() const { return deltas_; }
   const GridDelta& units() const { return sum_; }
+  GridDelta take_units() && { return std::move(sum_); }
   Message total() const { return from_grid(grid_, sum_); }
 
  private:

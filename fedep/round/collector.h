@@ -5,7 +5,9 @@
 //   return std::move(answers).all();
 #pragma once
 
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "fedep/round/aggregate.h"
 #include "fedep/round/executor.h"
@@ -28,9 +30,29 @@ class Collector {
 
   Answers all() && { return {.total = sum_.total(), .reports = std::move(reports_)}; }
 
+  // Where others add to the sum before it is made a message.
+  struct Part {
+    GridDelta units;
+    std::vector<Report> reports;
+  };
+  Part part() && { return {.units = std::move(sum_).take_units(), .reports = std::move(reports_)}; }
+
  private:
   Aggregate sum_;
   std::vector<Report> reports_;
+};
+
+// An executor whose answers can be part of a larger sum.
+class CollectingExecutor : public Executor {
+ public:
+  virtual void play_into(Collector& answers, const RoundTask& round,
+                         std::span<const ClientTask> clients) = 0;
+
+  Answers play(const RoundTask& round, std::span<const ClientTask> clients) final {
+    Collector answers(round);
+    play_into(answers, round, clients);
+    return std::move(answers).all();
+  }
 };
 
 }  // namespace fedep

@@ -20,7 +20,7 @@ class MemoryStore final : public SiteStore {
 
   void propose(std::uint64_t client, std::int64_t round, SiteState state) override {
     const std::lock_guard lock(mutex_);
-    proposed_.insert_or_assign(client, Version{round, std::move(state), false});
+    proposed_.insert_or_assign(client, SiteVersion{round, std::move(state), false});
   }
 
   void settle(std::int64_t round, std::span<const std::uint64_t> taken) override {
@@ -53,7 +53,7 @@ class MemoryStore final : public SiteStore {
   void restore(const SiteManifest& manifest) override {
     clear();
     for (const auto& [client, round] : manifest) {
-      settled_.emplace(client, Version{round, archive().read(client, round), true});
+      settled_.emplace(client, SiteVersion{round, archive().read(client, round), true});
     }
   }
 
@@ -63,13 +63,15 @@ class MemoryStore final : public SiteStore {
 
   std::size_t visited() const override { return settled_.size(); }
 
+  SiteVersion release(std::uint64_t client) override {
+    return std::move(settled_.extract(client).mapped());
+  }
+  void adopt(std::uint64_t client, SiteVersion version) override {
+    settled_.insert_or_assign(client, std::move(version));
+  }
+
  private:
-  struct Version {
-    std::int64_t round = 0;
-    SiteState state;
-    bool written = false;  // to the archive, by this store
-  };
-  using Versions = std::map<std::uint64_t, Version>;
+  using Versions = std::map<std::uint64_t, SiteVersion>;
 
   std::optional<SiteState> find(const Versions& versions, std::uint64_t client) const {
     const std::lock_guard lock(mutex_);
@@ -89,7 +91,15 @@ class MemoryStore final : public SiteStore {
   Versions proposed_;
 };
 
+[[noreturn]] void cannot_hand_over() {
+  throw InputError("site store: this one keeps its states to itself");
+}
+
 }  // namespace
+
+SiteVersion SiteStore::release(std::uint64_t) { cannot_hand_over(); }
+
+void SiteStore::adopt(std::uint64_t, SiteVersion) { cannot_hand_over(); }
 
 std::unique_ptr<SiteStore> make_memory_store(std::unique_ptr<SiteArchive> archive) {
   return std::make_unique<MemoryStore>(std::move(archive));

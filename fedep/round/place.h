@@ -36,6 +36,10 @@ class Place {
   virtual RoundNumbers play(ServerState& state, const Phase& phase) = 0;
   virtual void bring_home(ServerState& state) = 0;
 
+  // Whether the run stops after this round. Where several processes play it, one that wishes to is
+  // enough, and all of them hear the same.
+  virtual bool all_stop(bool wished) { return wished; }
+
   // Scores of a state that this place has played or would; `last`: no round will follow.
   virtual Metrics evaluate(const ServerState& state, bool last) = 0;
   virtual Reliability reliability() const { return {}; }    // of the latest evaluate()

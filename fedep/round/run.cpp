@@ -106,7 +106,7 @@ RunResult play_run(const RunParts& parts, HostVector<float> initial, const RunHo
       place.bring_home(state);
       report.numbers.factor_gap = factor_gap(state, phase, parts.population, place.sites());
     }
-    const bool stop = hooks.stop_requested && hooks.stop_requested();
+    const bool stop = place.all_stop(hooks.stop_requested && hooks.stop_requested());
     if (over || is_due(parts.recipe.evaluate.every, state.round, rounds)) {
       report.metrics = place.evaluate(state, over);
       if (const Temperatures fitted = place.temperatures(); fitted.round == state.round) {

@@ -32,6 +32,13 @@ struct SiteState {
 // Client key -> round in which the state that counts was made.
 using SiteManifest = std::map<std::uint64_t, std::int64_t>;
 
+// A settled state on its way from one store to another.
+struct SiteVersion {
+  std::int64_t round = 0;  // in which it was made
+  SiteState state;
+  bool written = false;  // to the archive, which both stores have
+};
+
 // Different clients may be read and proposed from different threads at once; all else may not
 // overlap with anything.
 class SiteStore {
@@ -56,6 +63,17 @@ class SiteStore {
   virtual std::size_t visited() const = 0;
   // Whether reading all states again and again costs no more than memory does.
   virtual bool in_memory() const { return true; }
+
+  // A run's states may be spread over the stores of several processes, each client's in one of them.
+  // Takes a settled state out, or in. Stores that cannot do that throw InputError.
+  virtual SiteVersion release(std::uint64_t client);
+  virtual void adopt(std::uint64_t client, SiteVersion version);
+  // Another store of the run answers for this client; for one without a state one of them does.
+  virtual bool is_elsewhere(std::uint64_t) const { return false; }
+  // What all stores of the run have together: sums in place, and the largest of their numbers. All
+  // of them are asked alike.
+  virtual void add_up(std::span<std::int64_t>) const {}
+  virtual double largest(double here) const { return here; }
 };
 
 // Where saved states go, one for every client and the round in which it was made (store/site_files.h).

@@ -66,6 +66,15 @@ class DiskStore final : public SiteStore {
   std::size_t visited() const override { return settled_.size(); }
   bool in_memory() const override { return false; }
 
+  // The file stays where it is, and all stores of a run see it.
+  SiteVersion release(std::uint64_t client) override {
+    const std::int64_t round = settled_.extract(client).mapped();
+    return {.round = round, .state = {}, .written = true};
+  }
+  void adopt(std::uint64_t client, SiteVersion version) override {
+    settled_[client] = version.round;
+  }
+
  private:
   std::optional<SiteState> read(const SiteManifest& versions, std::uint64_t client) const {
     std::int64_t round = 0;

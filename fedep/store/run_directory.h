@@ -24,6 +24,9 @@ class RunDirectory {
   static RunDirectory reopen(const std::filesystem::path& path, const Recipe& recipe,
                              std::string_view data = {});
 
+  // One that another process has made and keeps: nothing is checked or written.
+  static RunDirectory of_another(const std::filesystem::path& path) { return RunDirectory(path); }
+
   std::filesystem::path log() const { return path_ / "log.jsonl"; }
   std::filesystem::path sites() const { return path_ / "sites"; }
   std::filesystem::path checkpoint(std::int64_t round) const;

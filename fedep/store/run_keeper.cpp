@@ -95,12 +95,15 @@ std::optional<double> DiskKeeper::start_left_after(const RoundRecord& record) {
 }
 
 bool DiskKeeper::wants(std::int64_t completed, const Phase& phase, bool stop) const {
-  return is_shared_after(completed) || is_checkpoint_due(completed, phase, stop);
+  return is_shared_after(completed) ||
+         is_checkpoint_due(run_.recipe, run_.phases, completed, phase, stop);
 }
 
 void DiskKeeper::keep(const ServerState& state, const Phase& phase, bool stop) {
   if (is_shared_after(state.round)) burn_in_->keep(state, phase, history_.rounds);
-  if (is_checkpoint_due(state.round, phase, stop)) write_checkpoint_of(state, phase);
+  if (is_checkpoint_due(run_.recipe, run_.phases, state.round, phase, stop)) {
+    write_checkpoint_of(state, phase);
+  }
 }
 
 void DiskKeeper::end(const ServerState& state, double seconds) {
@@ -119,11 +122,12 @@ bool DiskKeeper::is_shared_after(std::int64_t completed) const {
   return burn_in_ != nullptr && std::ranges::count(share_after_, completed) > 0;
 }
 
-bool DiskKeeper::is_checkpoint_due(std::int64_t completed, const Phase& phase, bool stop) const {
-  const CheckpointSettings& settings = run_.recipe.checkpoint;
+bool is_checkpoint_due(const Recipe& recipe, const std::vector<Phase>& phases,
+                       std::int64_t completed, const Phase& phase, bool stop) {
+  const CheckpointSettings& settings = recipe.checkpoint;
   // Without clients' factors, the only checkpoint to go on from in a stateful phase is its beginning.
   const bool phase_ends = !settings.factors && completed == phase.end_round();
-  return stop || phase_ends || is_due(settings.every, completed, rounds());
+  return stop || phase_ends || is_due(settings.every, completed, phases.back().end_round());
 }
 
 // Without clients' factors, a stateful phase is gone on with from its beginning only.

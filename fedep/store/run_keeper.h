@@ -65,9 +65,7 @@ class DiskKeeper final : public RunKeeper {
   std::int64_t goes_on_from() const override;
 
  private:
-  std::int64_t rounds() const { return run_.phases.back().end_round(); }
   bool is_shared_after(std::int64_t completed) const;
-  bool is_checkpoint_due(std::int64_t completed, const Phase& phase, bool stop) const;
   bool can_go_on_from(const ServerState& state, bool has_factors) const;
   std::int64_t anchor() const;
 
@@ -95,5 +93,10 @@ class DiskKeeper final : public RunKeeper {
   };
   std::map<std::int64_t, Kept> kept_;  // checkpoints, by their rounds
 };
+
+// Whether the state after so many rounds, the last of them in `phase`, becomes a checkpoint; `stop`:
+// nobody plays on for now.
+bool is_checkpoint_due(const Recipe& recipe, const std::vector<Phase>& phases,
+                       std::int64_t completed, const Phase& phase, bool stop);
 
 }  // namespace fedep

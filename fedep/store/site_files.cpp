@@ -6,17 +6,11 @@
 #include <utility>
 
 #include "fedep/message/check.h"
-#include "fedep/message/message_bytes.h"
+#include "fedep/message/record.h"
 #include "fedep/store/durable_file.h"
+#include "fedep/store/site_record.h"
 
 namespace fedep {
-namespace {
-
-constexpr const char* kNumbers = "client_round_steps_slots";
-
-std::string slot_name(std::size_t i) { return fmt::format("slot{}", i); }
-
-}  // namespace
 
 std::filesystem::path site_file(const std::filesystem::path& folder, std::uint64_t client,
                                 std::int64_t round) {
@@ -46,15 +40,8 @@ std::filesystem::path SiteFiles::path_of(std::uint64_t client, std::int64_t roun
 }
 
 void SiteFiles::write(std::uint64_t client, std::int64_t round, const SiteState& state) {
-  std::vector<SectionView> sections;
-  const std::vector<std::int64_t> numbers{std::int64_t(client), round, state.optimizer.steps,
-                                          std::int64_t(state.optimizer.slots.size())};
-  sections.push_back({kNumbers, std::span<const std::int64_t>(numbers)});
-  append_sections(sections, "factor", state.factor);
-  for (std::size_t i = 0; i < state.optimizer.slots.size(); ++i) {
-    append_sections(sections, slot_name(i), state.optimizer.slots[i]);
-  }
-  replace_file(path_of(client, round), [&](const ByteSink& sink) { write_record(sections, sink); });
+  replace_file(path_of(client, round),
+               [&](const ByteSink& sink) { write_site(client, round, state, sink); });
 }
 
 SiteState SiteFiles::read(std::uint64_t client, std::int64_t round) const {
@@ -62,19 +49,7 @@ SiteState SiteFiles::read(std::uint64_t client, std::int64_t round) const {
   try {
     RecordReader reader;
     read_file_chunks(path, [&](std::span<const std::byte> bytes) { reader.feed(bytes); });
-    Record record = reader.take();
-    const std::vector<std::int64_t> numbers = record.get<std::int64_t>(kNumbers);
-    if (numbers.size() != 4 || numbers[0] != std::int64_t(client) || numbers[1] != round) {
-      throw InputError(
-          fmt::format("state must be client {:016x}'s of round {}, but is not", client, round));
-    }
-    SiteState state;
-    state.factor = extract_message(record, "factor");
-    state.optimizer.steps = numbers[2];
-    for (std::int64_t i = 0; i < numbers[3]; ++i) {
-      state.optimizer.slots.push_back(extract_message(record, slot_name(std::size_t(i))));
-    }
-    return state;
+    return read_site(client, round, reader.take());
   } catch (const InputError& error) {
     throw InputError(fmt::format("{}: {}", path.string(), error.what()));
   }

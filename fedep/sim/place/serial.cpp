@@ -1,21 +1,18 @@
 #include "fedep/sim/place/serial.h"
 
-#include "fedep/round/collector.h"
-
 namespace fedep {
 namespace {
 
-class Serial final : public Executor {
+class Serial final : public CollectingExecutor {
  public:
   Serial(const Population& population, LocalInference& inference, SiteStore* sites)
       : population_(population), inference_(inference), sites_(sites) {}
 
-  Answers play(const RoundTask& round, std::span<const ClientTask> clients) override {
-    Collector answers(round);
+  void play_into(Collector& answers, const RoundTask& round,
+                 std::span<const ClientTask> clients) override {
     for (const ClientTask& task : clients) {
       answers.add(play_visit(round, task, population_[task.client], sites_, inference_));
     }
-    return std::move(answers).all();
   }
 
   void settle(const RoundTask& round, std::span<const std::size_t> taken,
@@ -31,8 +28,8 @@ class Serial final : public Executor {
 
 }  // namespace
 
-std::unique_ptr<Executor> make_serial(const Population& population, LocalInference& inference,
-                                      SiteStore* sites) {
+std::unique_ptr<CollectingExecutor> make_serial(const Population& population,
+                                                LocalInference& inference, SiteStore* sites) {
   return std::make_unique<Serial>(population, inference, sites);
 }
 

@@ -7,12 +7,11 @@
 #include <vector>
 
 #include "fedep/message/check.h"
-#include "fedep/round/collector.h"
 
 namespace fedep {
 namespace {
 
-class Threads final : public Executor {
+class Threads final : public CollectingExecutor {
  public:
   Threads(const Population& population,
           const std::function<std::unique_ptr<LocalInference>()>& make_inference, SiteStore* sites,
@@ -22,8 +21,8 @@ class Threads final : public Executor {
     for (std::size_t i = 0; i < workers; ++i) inference_.push_back(make_inference());
   }
 
-  Answers play(const RoundTask& round, std::span<const ClientTask> clients) override {
-    Collector answers(round);
+  void play_into(Collector& answers, const RoundTask& round,
+                 std::span<const ClientTask> clients) override {
     std::atomic<std::size_t> next = 0;
     std::mutex mutex;  // guards answers and failure
     std::exception_ptr failure;
@@ -53,7 +52,6 @@ class Threads final : public Executor {
       }
     }
     if (failure) std::rethrow_exception(failure);
-    return std::move(answers).all();
   }
 
   void settle(const RoundTask& round, std::span<const std::size_t> taken,
@@ -69,7 +67,7 @@ class Threads final : public Executor {
 
 }  // namespace
 
-std::unique_ptr<Executor> make_threads(
+std::unique_ptr<CollectingExecutor> make_threads(
     const Population& population,
     const std::function<std::unique_ptr<LocalInference>()>& make_inference, SiteStore* sites,
     std::size_t workers) {

@@ -5,14 +5,14 @@
 #include <functional>
 #include <memory>
 
-#include "fedep/round/executor.h"
+#include "fedep/round/collector.h"
 #include "fedep/round/host_rows.h"
 #include "fedep/round/population.h"
 
 namespace fedep {
 
 // One LocalInference per worker is made at once by `make_inference`, so that none is shared.
-std::unique_ptr<Executor> make_threads(
+std::unique_ptr<CollectingExecutor> make_threads(
     const Population& population,
     const std::function<std::unique_ptr<LocalInference>()>& make_inference, SiteStore* sites,
     std::size_t workers);
