@@ -37,6 +37,10 @@ if(FEDEP_BUILD_BENCH)
   find_package(benchmark REQUIRED)
 endif()
 
+if(FEDEP_WITH_MPI)
+  find_package(MPI REQUIRED COMPONENTS C)
+endif()
+
 if(FEDEP_WITH_CUDA)
   # The runtime is linked statically: the program starts, and says what is missing, where there is no GPU.
   if(NOT CMAKE_CUDA_ARCHITECTURES)

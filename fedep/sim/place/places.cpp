@@ -5,9 +5,12 @@
 #include <limits>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "fedep/message/nearest.h"
 #include "fedep/sim/gpu/cuda_place.h"
 #include "fedep/sim/place/host_place.h"
+#include "fedep/sim/place/mpi_place.h"
 
 namespace fedep {
 namespace {
@@ -19,6 +22,7 @@ constexpr std::array kPlaces{
              .summary = "one client after another on one core: the specification of all others",
              .device = "cpu",
              .most_threads = 1,
+             .over_ranks = false,
              .own_memory = false,
              .problem = host_problem,
              .text = host_text,
@@ -29,6 +33,7 @@ constexpr std::array kPlaces{
              .summary = "several clients at once, each on one core, to the same bits",
              .device = "cpu",
              .most_threads = kAnyThreads,
+             .over_ranks = false,
              .own_memory = false,
              .problem = host_problem,
              .text = host_text,
@@ -39,23 +44,40 @@ constexpr std::array kPlaces{
              .summary = "all clients of a round at once on one NVIDIA GPU",
              .device = "cuda",
              .most_threads = kAnyThreads,
+             .over_ranks = false,
              .own_memory = true,
              .problem = cuda_problem,
              .text = cuda_text,
              .remark = cuda_remark,
              .check = check_cuda_place,
              .make = make_cuda_place},
+    PlaceRow{.name = "mpi",
+             .summary = "several processes, on one machine or many, to the same bits",
+             .device = "cpu",
+             .most_threads = kAnyThreads,
+             .over_ranks = true,
+             .own_memory = false,
+             .problem = mpi_problem,
+             .text = mpi_text,
+             .remark = host_remark,
+             .check = check_host_place,
+             .make = make_mpi_place},
 };
 
 }  // namespace
 
 std::span<const PlaceRow> places() { return kPlaces; }
 
-const PlaceRow& find_place(std::string_view device, std::size_t threads) {
+const PlaceRow& find_place(std::string_view device, std::size_t threads, bool over_ranks) {
   std::vector<std::string_view> devices;
   for (const PlaceRow& row : kPlaces) {
-    if (row.device == device && threads <= row.most_threads) return row;
+    if (row.device == device && threads <= row.most_threads && row.over_ranks == over_ranks)
+      return row;
     if (std::ranges::count(devices, row.device) == 0) devices.push_back(row.device);
+  }
+  if (std::ranges::count(devices, device) > 0) {
+    throw InputError(fmt::format(
+        "device {}: several ranks cannot play there yet, only one process can", device));
   }
   throw InputError(unknown_name("device", device, devices));
 }

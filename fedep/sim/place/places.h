@@ -21,8 +21,11 @@
 
 namespace fedep {
 
+class Ranks;
+
 struct PlaceOptions {
   std::size_t threads = 1;
+  Ranks* ranks = nullptr;  // that play the run together; null: one process plays it
   ProductPrecision precision = ProductPrecision::tf32;  // of products on a GPU
 };
 
@@ -31,6 +34,7 @@ struct PlaceRow {
   std::string_view summary;
   std::string_view device;   // the --device that leads here
   std::size_t most_threads;  // with at most so many --threads
+  bool over_ranks;           // several processes play together
   bool own_memory;           // factors live in memory of the place's own: main memory holds none
   // Empty if this build and machine have the place; else one line that says what is missing.
   std::string (*problem)();
@@ -48,9 +52,9 @@ struct PlaceRow {
 
 std::span<const PlaceRow> places();
 
-// The first place of that device with room for so many threads. Throws InputError for a device that
-// there is none of.
-const PlaceRow& find_place(std::string_view device, std::size_t threads);
+// The first place of that device with room for so many threads, for one process or for ranks. Throws
+// InputError for a device that there is none of.
+const PlaceRow& find_place(std::string_view device, std::size_t threads, bool over_ranks = false);
 
 // "tf32", "float32"; throws InputError for others.
 ProductPrecision find_precision(std::string_view name);

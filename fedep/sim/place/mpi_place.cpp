@@ -1,0 +1,120 @@
+#include "fedep/sim/place/mpi_place.h"
+
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "fedep/data/fingerprint.h"
+#include "fedep/message/error.h"
+#include "fedep/sim/chain/chain.h"
+#include "fedep/sim/machine.h"
+#include "fedep/sim/place/serial.h"
+#include "fedep/sim/place/threads.h"
+#include "fedep/sim/ranks/mpi_ranks.h"
+#include "fedep/sim/ranks/rank_executor.h"
+#include "fedep/sim/ranks/rank_sites.h"
+
+namespace fedep {
+namespace {
+
+// A visit without its steps (a cavity, a delta, a factor's step) costs about as much as one of them.
+constexpr std::int64_t kVisitWithoutSteps = 1;
+
+std::int64_t cost_of(const ClientSettings& settings, const ClientInfo& client) {
+  return kVisitWithoutSteps + std::int64_t(steps_of_visit(settings, false, client.examples));
+}
+
+class MpiPlace final : public Place {
+ public:
+  MpiPlace(const Recipe& recipe, Task& task, SiteStore& own, const PlaceOptions& options)
+      : recipe_(recipe),
+        task_(task),
+        options_(options),
+        ranks_(*options.ranks),
+        sites_(ranks_, own) {
+    const auto make_inference = [this] { return task_.make_inference(); };
+    if (options.threads == 1) {
+      serial_ = make_inference();
+      own_ = make_serial(task.population(), *serial_, &own);
+    } else {
+      own_ = make_threads(task.population(), make_inference, &own, options.threads);
+    }
+    executor_ = make_rank_executor(
+        {.population = task.population(),
+         .ranks = ranks_,
+         .sites = sites_,
+         .own = *own_,
+         .threads = options.threads,
+         .cost = [&](const ClientInfo& client) { return cost_of(recipe_.client, client); }});
+  }
+
+  SiteStore& sites() override { return sites_; }
+  RoundNumbers play(ServerState& state, const Phase& phase) override {
+    const RoundNumbers numbers =
+        play_round(state, phase, recipe_.seed, task_.population(), *executor_);
+    check_same_state(ranks_, state);
+    return numbers;
+  }
+  void bring_home(ServerState&) override {}
+  bool all_stop(bool wished) override {
+    std::int32_t wishes = wished;
+    ranks_.sum(std::span(&wishes, 1));
+    return wishes > 0;
+  }
+  Metrics evaluate(const ServerState& state, bool last) override {
+    return task_.evaluate(state, last);
+  }
+  Reliability reliability() const override { return task_.reliability(); }
+  Temperatures temperatures() const override { return task_.temperatures(); }
+  PlaceGauge gauge() override {
+    PlaceGauge gauge;
+    gauge.device = mpi_text(options_);
+    return gauge;
+  }
+
+ private:
+  const Recipe& recipe_;
+  Task& task_;
+  PlaceOptions options_;
+  Ranks& ranks_;
+  RankSites sites_;
+  std::unique_ptr<LocalInference> serial_;
+  std::unique_ptr<CollectingExecutor> own_;
+  std::unique_ptr<Executor> executor_;
+};
+
+}  // namespace
+
+std::string mpi_problem() { return mpi_ranks_problem(); }
+
+std::string mpi_text(const PlaceOptions& options) {
+  const std::size_t ranks = options.ranks == nullptr ? 1 : options.ranks->size();
+  return fmt::format("cpu: {}, {} rank{} of {} thread{}", cpu_model(), ranks, ranks == 1 ? "" : "s",
+                     options.threads, options.threads == 1 ? "" : "s");
+}
+
+std::unique_ptr<Place> make_mpi_place(const Recipe& recipe, Task& task, SiteStore& home,
+                                      const PlaceOptions& options) {
+  if (options.ranks == nullptr) {
+    throw InputError(
+        "place mpi: ranks must have been started, by mpirun or srun, but this process stands "
+        "alone");
+  }
+  return std::make_unique<MpiPlace>(recipe, task, home, options);
+}
+
+void check_same_state(Ranks& ranks, const ServerState& state) {
+  const std::uint64_t hash = fingerprint(std::as_bytes(state.global.eta().span())) ^
+                             (3 * fingerprint(std::as_bytes(state.global.lambda_span())));
+  const std::vector<Bytes> all = ranks.gather(bytes_of(hash));
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    if (all[rank] == all[0]) continue;
+    throw RunError(fmt::format(
+        "round {}: all ranks must have come to the same q, but rank {}'s is another than rank 0's: "
+        "bad memory, CPUs that compute differently, or a mistake of this program",
+        state.round, rank));
+  }
+}
+
+}  // namespace fedep

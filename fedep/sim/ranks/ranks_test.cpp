@@ -1,0 +1,273 @@
+// Ranks against one process: whatever their number, the same states, factors, scores and log.
+
+#include "fedep/sim/ranks/ranks.h"
+
+#include <cmath>
+#include <map>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "fedep/config/resolve.h"
+#include "fedep/message/error.h"
+#include "fedep/round/run.h"
+#include "fedep/sim/place/mpi_place.h"
+#include "fedep/sim/place/places.h"
+#include "fedep/sim/ranks/mpi_ranks.h"
+#include "fedep/sim/ranks/rank_executor.h"
+#include "fedep/sim/ranks/rank_sites.h"
+#include "fedep/sim/ranks/same_ranks.h"
+#include "fedep/sim/ranks/test_thread_ranks.h"
+
+namespace fedep {
+namespace {
+
+// Clients of very different sizes, two phases, factors that move, an average, temperatures.
+Recipe uneven_recipe(std::string_view algorithm, int grid_bits) {
+  Recipe plan;
+  plan.data = {.name = "synthetic", .clients = 9, .dimension = 5, .examples = 200};
+  plan.data.calibration_fraction = 0.1;
+  plan.client = {.epochs = 2, .batch = 5, .optimizer = {.lr = 0.02, .momentum = 0.9}};
+  plan.server.clients_per_round = 5;
+  plan.server.grid_bits = grid_bits;
+  plan.server.optimizer = {.lr = 0.5, .momentum = 0.5};
+  plan.server.prior = PriorSettings{.mean = 0, .precision = 1};
+  plan.phases.push_back({.algorithm = "fed_avg", .rounds = 2});
+  plan.phases.push_back({.algorithm = std::string(algorithm), .rounds = 6});
+  plan.phases[1].inference = InferenceSettings{.name = "laplace", .alpha = 0.02};
+  plan.phases[1].average = AverageSettings{.rounds = 3};
+  plan.evaluate.samples = 2;
+  plan.evaluate.every = 3;
+  plan.checkpoint.every = 2;
+  return resolved(plan);
+}
+
+struct Played {
+  RunResult result;
+  std::vector<RoundReport> rounds;
+  std::map<std::uint64_t, SiteState> sites;  // that this rank has
+  Temperatures temperatures;
+};
+
+Played play(const Recipe& recipe, const PlaceRow& row, const PlaceOptions& options) {
+  const auto task = make_task(recipe, "");
+  const auto home = make_memory_store();
+  const auto place = row.make(recipe, *task, *home, options);
+  const auto phases =
+      plan_phases(recipe, [&](std::string_view name) { return task->family_of(name); });
+  Played played;
+  const auto watch = [&](const RoundReport& report) { played.rounds.push_back(report); };
+  played.result = play_run({recipe, phases, task->population(), task->layout(), *place},
+                           task->initial_weights(), {.watch = watch});
+  played.temperatures = place->temperatures();
+  for (std::size_t k = 0; k < task->population().size(); ++k) {
+    const std::uint64_t key = task->population()[k].key;
+    if (auto site = home->get(key)) played.sites[key] = std::move(*site);
+  }
+  return played;
+}
+
+bool is_same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+void expect_same(const Played& played, const Played& expected) {
+  EXPECT_EQ(played.result.state, expected.result.state);
+  EXPECT_EQ(played.result.metrics, expected.result.metrics);
+  EXPECT_EQ(played.temperatures, expected.temperatures);
+  ASSERT_EQ(played.rounds.size(), expected.rounds.size());
+  for (std::size_t i = 0; i < expected.rounds.size(); ++i) {
+    const RoundNumbers &numbers = played.rounds[i].numbers, &wanted = expected.rounds[i].numbers;
+    EXPECT_EQ(numbers.loss_sum, wanted.loss_sum);
+    EXPECT_EQ(numbers.steps, wanted.steps);
+    EXPECT_EQ(numbers.answered, wanted.answered);
+    EXPECT_EQ(numbers.bytes_up, wanted.bytes_up);
+    EXPECT_TRUE(is_same(numbers.factor_gap.eta, wanted.factor_gap.eta));
+    EXPECT_TRUE(is_same(numbers.factor_gap.lambda, wanted.factor_gap.lambda));
+    EXPECT_EQ(played.rounds[i].metrics, expected.rounds[i].metrics);
+  }
+}
+
+const PlaceRow& mpi_row() { return find_place("cpu", 1, true); }
+
+struct RanksCase {
+  std::string algorithm;
+  int grid_bits;
+  std::size_t threads;
+};
+
+class PlayedByRanks : public testing::TestWithParam<RanksCase> {};
+
+TEST_P(PlayedByRanks, ARunHasTheBitsOfOneProcessWhateverTheirNumber) {
+  const RanksCase& given = GetParam();
+  const Recipe recipe = uneven_recipe(given.algorithm, given.grid_bits);
+  const Played expected = play(recipe, find_place("cpu", 1), {});
+  ASSERT_EQ(expected.rounds.size(), 8u);
+  for (const std::size_t size : {1u, 2u, 3u, 7u}) {
+    SCOPED_TRACE(size);
+    std::vector<Played> all(size);
+    play_ranks(size, [&](Ranks& ranks) {
+      all[ranks.rank()] = play(recipe, mpi_row(), {.threads = given.threads, .ranks = &ranks});
+    });
+    std::map<std::uint64_t, SiteState> sites;
+    std::size_t held = 0;
+    for (Played& played : all) {
+      expect_same(played, expected);
+      held += played.sites.size();
+      sites.merge(played.sites);
+    }
+    EXPECT_EQ(sites, expected.sites);
+    EXPECT_EQ(held, expected.sites.size());  // each lives in one place
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Runs, PlayedByRanks,
+                         testing::Values(RanksCase{"fed_ep", 64, 1}, RanksCase{"fed_ep", 32, 1},
+                                         RanksCase{"fed_ep", 64, 2}, RanksCase{"fed_sep", 64, 1}),
+                         [](const auto& row) {
+                           return row.param.algorithm + "_" + std::to_string(row.param.grid_bits) +
+                                  "_" + std::to_string(row.param.threads);
+                         });
+
+TEST(RanksTogether, StopWhereOneWishesTo) {
+  const Recipe recipe = uneven_recipe("fed_ep", 64);
+  play_ranks(3, [&](Ranks& ranks) {
+    const auto task = make_task(recipe, "");
+    const auto home = make_memory_store();
+    const auto place = mpi_row().make(recipe, *task, *home, {.ranks = &ranks});
+    EXPECT_FALSE(place->all_stop(false));
+    EXPECT_TRUE(place->all_stop(ranks.rank() == 2));
+    EXPECT_FALSE(place->all_stop(false));
+  });
+}
+
+TEST(RanksTogether, SeeAQThatIsNotEverybodys) {
+  play_ranks(3, [&](Ranks& ranks) {
+    ServerState state;
+    state.global = Message(HostVector<float>{1, 2}, HostVector<float>{3, 4});
+    EXPECT_NO_THROW(check_same_state(ranks, state));
+    if (ranks.rank() == 1) state.global.lambda_span()[1] = 4.0000005f;
+    EXPECT_THROW(check_same_state(ranks, state), RunError);
+  });
+}
+
+TEST(RanksTogether, AddIntegersOfEitherWidth) {
+  for (const int bits : {32, 64}) {
+    play_ranks(4, [&](Ranks& ranks) {
+      const std::int64_t large = std::int64_t(1) << (bits - 4);
+      std::vector<std::int64_t> units{large, -large, std::int64_t(ranks.rank())};
+      add_over_ranks(ranks, units, bits);
+      EXPECT_EQ(units, (std::vector<std::int64_t>{4 * large, -4 * large, 6}));
+    });
+  }
+}
+
+SiteState state_of(float x) {
+  SiteState state;
+  state.factor = Message(HostVector<float>{x, -x}, HostVector<float>{2 * x, 1});
+  state.optimizer.steps = 3;
+  state.optimizer.slots.push_back(Message(HostVector<float>{x, x}, 1.0f));
+  return state;
+}
+
+TEST(RankSites, TravelToWhereTheirClientsArePlayed) {
+  play_ranks(3, [&](Ranks& ranks) {
+    const auto own = make_memory_store();
+    RankSites sites(ranks, *own);
+    const std::vector<PlacedClient> first{{10, 0}, {11, 1}, {12, 1}};
+    for (const PlacedClient& placed : first) {
+      if (placed.rank != ranks.rank()) continue;
+      own->propose(placed.client, 4, state_of(float(placed.client)));
+      own->settle(4, std::vector{placed.client});
+    }
+    sites.settled(4, first);
+    EXPECT_EQ(sites.home(11), 1u);
+    EXPECT_EQ(sites.home(99), std::nullopt);
+
+    // 10 goes to 2, 11 stays, 12 goes to 0, 99 has nothing to bring.
+    sites.bring(std::vector<PlacedClient>{{10, 2}, {11, 1}, {12, 0}, {99, 2}});
+    const std::map<std::uint64_t, std::size_t> homes{{10, 2}, {11, 1}, {12, 0}};
+    for (const auto& [client, rank] : homes) {
+      EXPECT_EQ(sites.home(client), rank);
+      EXPECT_EQ(sites.is_elsewhere(client), rank != ranks.rank());
+      if (rank == ranks.rank()) {
+        EXPECT_EQ(own->get(client), state_of(float(client)));
+      } else {
+        EXPECT_EQ(own->get(client), std::nullopt);
+        // A factor that is elsewhere is never taken for one that was never made.
+        EXPECT_THROW(sites.get(client), RunError);
+      }
+    }
+    EXPECT_EQ(sites.visited(), 3u);
+    EXPECT_EQ(sites.is_elsewhere(99), !ranks.is_first());
+    sites.clear();
+    EXPECT_EQ(sites.visited(), 0u);
+    EXPECT_EQ(own->visited(), 0u);
+  });
+}
+
+std::string refusal(Ranks& ranks, const std::vector<Fact>& facts, bool mixed) {
+  try {
+    compare_ranks(ranks, facts, mixed);
+    return "";
+  } catch (const InputError& error) {
+    return error.what();
+  }
+}
+
+TEST(CompareRanks, RefusesWhatDiffersAndSaysWhere) {
+  play_ranks(3, [&](Ranks& ranks) {
+    const bool other = ranks.rank() == 2;
+    EXPECT_EQ(refusal(ranks, {{"recipe", "a = 1\nb = 2\n"}}, false), "");
+    EXPECT_EQ(
+        refusal(ranks, {{"data", "1"}, {"recipe", other ? "a = 1\nb = 3\n" : "a = 1\nb = 2\n"}},
+                true),
+        "recipe must be the same on all ranks, but on rank 2 (here) is \"b = 3\", and on rank 0 "
+        "\"b = 2\"");
+    const std::vector<Fact> cpus{{"CPU model", other ? "old" : "new", true}};
+    EXPECT_NE(refusal(ranks, cpus, false).find("is \"old\", and on rank 0 \"new\"; --mixed-cpus"),
+              std::string::npos);
+    EXPECT_EQ(compare_ranks(ranks, cpus, true).size(), 1u);
+  });
+}
+
+TEST(CompareRanks, AskForAVisitThatDependsOnItsArithmetic) {
+  Recipe recipe = uneven_recipe("fed_ep", 64);
+  const auto hash_of = [](const Recipe& given) {
+    const auto task = make_task(given, "");
+    const auto phases =
+        plan_phases(given, [&](std::string_view name) { return task->family_of(name); });
+    return first_visit_hash(given, phases, *task);
+  };
+  const std::uint64_t first = hash_of(recipe);
+  EXPECT_EQ(hash_of(recipe), first);
+  recipe.client.optimizer.lr *= 1.0000002;
+  EXPECT_NE(hash_of(recipe), first);
+}
+
+TEST(Launch, IsReadFromTheLaunchersVariables) {
+  const Launch nobody = launch_of([](const char*) -> const char* { return nullptr; });
+  EXPECT_EQ(nobody.launcher, "");
+  EXPECT_EQ(nobody.ranks, 1u);
+  const Launch slurm = launch_of([](const char* name) -> const char* {
+    const std::string_view asked = name;
+    return asked == "SLURM_STEP_NUM_TASKS" ? "4" : asked == "SLURM_PROCID" ? "3" : nullptr;
+  });
+  EXPECT_EQ(slurm.launcher, "srun");
+  EXPECT_EQ(slurm.ranks, 4u);
+  EXPECT_EQ(slurm.rank, 3u);
+  // In a batch script itself there are no ranks.
+  EXPECT_EQ(launch_of([](const char* name) -> const char* {
+              return std::string_view(name) == "SLURM_PROCID" ? "0" : nullptr;
+            }).launcher,
+            "");
+}
+
+TEST(MpiPlace, NeedsRanksAndHasNoneOnAGpu) {
+  const Recipe recipe = uneven_recipe("fed_ep", 64);
+  const auto task = make_task(recipe, "");
+  const auto home = make_memory_store();
+  EXPECT_THROW(mpi_row().make(recipe, *task, *home, {}), InputError);
+  EXPECT_THROW(find_place("cuda", 1, true), InputError);
+}
+
+}  // namespace
+}  // namespace fedep
