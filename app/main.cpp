@@ -2,6 +2,7 @@
 // Exit codes: 0 done, 1 failed while running, 2 bad usage or input, 3 finished, but the run is not to
 // be trusted, 130 interrupted and resumable, 141 when what reads the results has gone.
 #include <exception>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -19,6 +20,7 @@
 #include "app/posterior/export_command.h"
 #include "app/posterior/predict_command.h"
 #include "app/printable.h"
+#include "app/ranks.h"
 #include "app/report/report_command.h"
 #include "app/reproduce/compare_command.h"
 #include "app/reproduce/reproduce_command.h"
@@ -49,9 +51,10 @@ int main(int argc, char** argv) {
                                                 fedep::build_text(), fedep::machine_text()));
   app.require_subcommand();
   int exit_code = 0;
+  std::unique_ptr<fedep::Ranks> ranks;  // null: nobody else plays along
   fedep::add_toy_command(app, exit_code);
   fedep::add_check_command(app, exit_code);
-  fedep::add_run_command(app, exit_code);
+  fedep::add_run_command(app, exit_code, ranks);
   fedep::add_compare_command(app, exit_code);
   fedep::add_report_command(app, exit_code);
   fedep::add_reproduce_command(app, exit_code);
@@ -65,6 +68,7 @@ int main(int argc, char** argv) {
   fedep::add_data_command(app, exit_code);
   fedep::add_list_command(app, exit_code);
   try {
+    ranks = fedep::join_ranks(argc > 1 ? argv[1] : "");
     app.parse(argc, argv);
     fedep::flush_results();  // lost on their way out, results are not a success
     return exit_code;
@@ -72,6 +76,7 @@ int main(int argc, char** argv) {
     return kNobodyReads;
   } catch (...) {
     const fedep::Failure failure = fedep::failure_of(std::current_exception());
+    if (ranks && ranks->size() > 1) fedep::end_ranks(*ranks, failure);
     return fail(failure.line, failure.exit_code);
   }
 }

@@ -19,7 +19,10 @@ namespace {
   throw RunError(why);
 }
 
+bool quiet = false;
+
 void print(std::string_view text) {
+  if (quiet) return;
   errno = 0;
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) fail_to_print();
 }
@@ -36,6 +39,8 @@ void keep_standard_streams() {
   std::signal(SIGPIPE, SIG_IGN);
 }
 
+void keep_quiet(bool wanted) { quiet = wanted; }
+
 void print_bytes(std::string_view text) {
   if (::isatty(STDOUT_FILENO) == 1) return print_printable(text);
   print(text);
@@ -46,6 +51,7 @@ void print_printable(std::string_view text) { print(printable_lines(text)); }
 void say_printable(std::string_view text) { say_to_terminal(printable_lines(text)); }
 
 void say_to_terminal(std::string_view text) {
+  if (quiet) return;
   [[maybe_unused]] const std::size_t told = std::fwrite(text.data(), 1, text.size(), stderr);
   std::fflush(stderr);
 }

@@ -31,6 +31,9 @@ struct ReaderGone : RunError {
 // nobody reads end the program.
 void keep_standard_streams();
 
+// Nothing is printed or said: of several ranks the first one speaks.
+void keep_quiet(bool quiet = true);
+
 void print_bytes(std::string_view text);  // as they are, unless standard output is a terminal
 void print_printable(std::string_view text);
 void say_printable(std::string_view text);

@@ -7,9 +7,11 @@ namespace fedep {
 namespace {
 
 volatile std::sig_atomic_t requests = 0;
+volatile std::sig_atomic_t is_rank = 0;
 
 extern "C" void on_interrupt(int) {
   requests = requests + 1;
+  if (is_rank != 0) return;
   if (requests > 1) _exit(130);
   constexpr char kText[] = "\nstopping at the end of this round; once more to stop at once\n";
   [[maybe_unused]] const auto written = write(STDERR_FILENO, kText, sizeof kText - 1);
@@ -17,9 +19,11 @@ extern "C" void on_interrupt(int) {
 
 }  // namespace
 
-void catch_interrupts() {
+void catch_interrupts(bool one_of_several) {
+  is_rank = one_of_several;
   std::signal(SIGINT, on_interrupt);
   std::signal(SIGTERM, on_interrupt);
+  std::signal(SIGUSR1, on_interrupt);
 }
 
 bool interrupt_requested() { return requests > 0; }

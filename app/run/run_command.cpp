@@ -38,6 +38,7 @@ struct RunOptions {
   bool resume = false;
   std::optional<int> watch;  // port
   bool settings = false;     // only print them
+  bool mixed_cpus = false;
 };
 
 void add_recipe_options(Command& command, RunOptions& options) {
@@ -71,12 +72,13 @@ std::filesystem::path default_out(const RunOptions& options) {
   return "run" / below / recipe.stem();
 }
 
-int run(const RunOptions& options) {
+int run(const RunOptions& options, Ranks* ranks) {
   check_device(options.device, options.precision);
   const std::filesystem::path out =
       options.out.empty() ? default_out(options) : std::filesystem::path(options.out);
   std::optional<WatchServer> watch;
-  if (options.watch) {
+  const bool first = ranks == nullptr || ranks->is_first();
+  if (options.watch && first) {
     watch.emplace(out, *options.watch);
     say("watch the run at {}\n", watch->url());
   }
@@ -87,7 +89,10 @@ int run(const RunOptions& options) {
                                                            .resume = options.resume,
                                                            .device = options.device,
                                                            .precision = options.precision,
+                                                           .ranks = ranks,
+                                                           .mixed_cpus = options.mixed_cpus,
                                                            .live = live});
+  if (!first) return 0;  // rank 0 answers for all
   const RunResult& result = played.result;
   if (result.end == RunEnd::interrupted) {
     say("{}\n", stop_text(result, "go on with --resume"));
@@ -138,7 +143,7 @@ int check(const RunOptions& options) {
 
 }  // namespace
 
-void add_run_command(Command& app, int& exit_code) {
+void add_run_command(Command& app, int& exit_code, const std::unique_ptr<Ranks>& ranks) {
   auto options = std::make_shared<RunOptions>();
   Command* command = app.add_subcommand("run", "play a recipe");
   add_recipe_options(*command, *options);
@@ -155,7 +160,9 @@ void add_run_command(Command& app, int& exit_code) {
                    "show the run while it goes on, at this port of 127.0.0.1; 0: a free one")
       ->type_name("PORT")
       ->check(whole_number(0, 65535));
-  command->callback([options, &exit_code] { exit_code = run(*options); });
+  command->add_flag("--mixed-cpus", options->mixed_cpus,
+                    "ranks may compute differently: bits then depend on who plays whom");
+  command->callback([options, &exit_code, &ranks] { exit_code = run(*options, ranks.get()); });
 }
 
 void add_check_command(Command& app, int& exit_code) {

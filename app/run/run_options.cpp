@@ -13,11 +13,13 @@ std::filesystem::path data_folder(const std::string& option) {
 }
 
 const PlaceRow& place_of(const RunRecipeOptions& options) {
-  return find_place(options.device, options.threads);
+  return find_place(options.device, options.threads, options.ranks != nullptr);
 }
 
 PlaceOptions place_options(const RunRecipeOptions& options) {
-  return {.threads = options.threads, .precision = find_precision(options.precision)};
+  return {.threads = options.threads,
+          .ranks = options.ranks,
+          .precision = find_precision(options.precision)};
 }
 
 void check_device(const std::string& device, const std::string& precision) {

@@ -20,6 +20,8 @@ struct RunRecipeOptions {
   bool resume = false;  // the run that is in `out`
   std::string device = "cpu";
   std::string precision = "tf32";  // of products on a GPU
+  Ranks* ranks = nullptr;          // that play the run together
+  bool mixed_cpus = false;         // even where they compute differently
   // Where rounds that rows have in common are kept (store/burn_in.h), empty: nowhere; and after
   // which rounds.
   std::filesystem::path burn_in = {};

@@ -21,7 +21,9 @@
 #include "app/run/memory_warning.h"
 #include "app/run/progress.h"
 #include "app/run/run_events.h"
+#include "app/run/run_home.h"
 #include "app/run/run_lock.h"
+#include "app/run/run_ranks.h"
 #include "app/run/run_warnings.h"
 #include "app/run/size_plan.h"
 #include "app/version.h"
@@ -37,10 +39,10 @@
 #include "fedep/sim/cpu_only.h"
 #include "fedep/sim/curvature.h"
 #include "fedep/sim/family_choice.h"
+#include "fedep/sim/ranks/ranks.h"
 #include "fedep/store/burn_in.h"
 #include "fedep/store/durable_file.h"
 #include "fedep/store/run_keeper.h"
-#include "fedep/store/site_files.h"
 
 namespace fedep {
 namespace {
@@ -79,6 +81,14 @@ RunHeader header_of(const Recipe& recipe, const Task& task, std::uint64_t data,
           .remark = remark_of(recipe, task, options)};
 }
 
+// Said, and written into the log.
+void add_remarks(RunHeader& header, const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) {
+    tell(line);
+    header.remark += (header.remark.empty() ? "" : "; ") + line;
+  }
+}
+
 // The directory that is this process's alone until the end.
 struct OpenRun {
   RunLock lock;
@@ -100,15 +110,6 @@ void write_features(const RunDirectory& directory, const Task& task) {
   replace_file(directory.path() / "features.json", std::as_bytes(std::span(features)));
   const std::string clients = clients_json(task.population());
   replace_file(directory.path() / "clients.json", std::as_bytes(std::span(clients)));
-}
-
-// Where factors live elsewhere, what a checkpoint saves of them is in files alone.
-std::unique_ptr<SiteStore> make_home(const Recipe& recipe, const RunDirectory& directory,
-                                     const PlaceRow& place) {
-  if (place.own_memory || recipe.checkpoint.sites == SiteMemory::disk) {
-    return make_disk_store(directory.sites());
-  }
-  return make_memory_store(std::make_unique<SiteFiles>(directory.sites()));
 }
 
 // What a round's bits depend on beside the recipe, in lines: also this program's own bytes, since
@@ -207,6 +208,8 @@ void warn_of_run(const Recipe& recipe, const std::vector<Phase>& phases, const T
 }
 
 RecipeRun run_recipe(const Recipe& given, const RunRecipeOptions& options) {
+  // A launcher's signal must not end one rank alone, whatever it is doing.
+  if (options.ranks != nullptr) catch_interrupts(true);
   check_data_size(given.data, total_memory());
   const std::unique_ptr<Task> task = make_task(given, options.data);
   const Recipe recipe = with_families(given, *task, options);
@@ -216,8 +219,14 @@ RecipeRun run_recipe(const Recipe& given, const RunRecipeOptions& options) {
   check_place(where, recipe, *task);  // before there is a directory that holds a run
 
   const std::uint64_t data = fingerprint_of(*task);
-  const RunHeader header = header_of(recipe, *task, data, options);
+  RunHeader header = header_of(recipe, *task, data, options);
+  if (options.ranks != nullptr) {
+    add_remarks(header, compare_run_of_ranks(recipe, phases, *task, data, options));
+    if (!options.ranks->is_first())
+      return {.result = follow_run(recipe, phases, *task, options), .history = {}};
+  }
   const OpenRun run = open_run(recipe, options, header.data);
+  if (options.ranks != nullptr) check_shared_directory(*options.ranks, options.out);
   write_features(run.directory, *task);
   const std::unique_ptr<SiteStore> home = make_home(recipe, run.directory, where);
   const std::unique_ptr<Place> place = where.make(recipe, *task, *home, place_options(options));
@@ -235,7 +244,7 @@ RecipeRun run_recipe(const Recipe& given, const RunRecipeOptions& options) {
   if (burn_in && (is_new || !adopted.empty())) keeper.share(*burn_in, options.keep_after);
 
   warn_of_run(recipe, phases, *task, where);
-  catch_interrupts();
+  catch_interrupts(options.ranks != nullptr);
   if (options.live != nullptr) options.live->begin(recipe, header);
   Progress progress(isatty(STDERR_FILENO) == 1);
   RunEvents events(run.directory.path());
@@ -245,10 +254,14 @@ RecipeRun run_recipe(const Recipe& given, const RunRecipeOptions& options) {
     progress.show(report);
     if (options.live != nullptr) options.live->follow(keeper.history().rounds);
   };
-  RecipeRun played{.result = play_run(
-                       {recipe, phases, task->population(), task->layout(), *place, task->priors()},
-                       task->initial_weights(),
-                       {.watch = watch, .stop_requested = interrupt_requested}, &keeper),
+  const RunParts parts{recipe, phases, task->population(), task->layout(), *place, task->priors()};
+  std::unique_ptr<RunKeeper> in_step;
+  if (options.ranks != nullptr) {
+    in_step = make_rank_keeper(parts, run.directory, *options.ranks, &keeper);
+  }
+  RecipeRun played{.result = play_run(parts, task->initial_weights(),
+                                      {.watch = watch, .stop_requested = interrupt_requested},
+                                      in_step ? in_step.get() : &keeper),
                    .history = {}};
   played.history = keeper.history();
   played.verdict = verdict_of(recipe, played.history);
@@ -264,6 +277,7 @@ RecipeRun run_recipe(const Recipe& given, const RunRecipeOptions& options) {
     options.live->follow(played.history.rounds);
     if (played.result.end == RunEnd::done) options.live->finish(played.verdict);
   }
+  if (options.ranks != nullptr) options.ranks->wait_for_all();  // who followed until here
   return played;
 }
 

@@ -1,0 +1,48 @@
+#include "app/ranks.h"
+
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "app/output.h"
+#include "app/printable.h"
+#include "fedep/message/error.h"
+#include "fedep/sim/ranks/mpi_ranks.h"
+
+namespace fedep {
+namespace {
+
+// Where rank 0 fails as well, it ends all others before this is over.
+constexpr std::chrono::seconds kFirstSpeaks{1};
+
+}  // namespace
+
+std::unique_ptr<Ranks> join_ranks(std::string_view command) {
+  std::unique_ptr<Ranks> ranks = start_mpi_ranks();
+  if (ranks == nullptr) return nullptr;
+  if (!ranks->is_first()) keep_quiet();
+  if (ranks->size() > 1 && command != "run") {
+    const std::size_t size = ranks->size();
+    const bool speaks = ranks->is_first();
+    ranks.reset();
+    if (!speaks) std::_Exit(0);
+    throw InputError(fmt::format(
+        "{} ranks were started, but only `fedep run` is shared out among them, not `fedep {}`",
+        size, command));
+  }
+  return ranks;
+}
+
+void end_ranks(const Ranks& ranks, const Failure& failure) {
+  if (!ranks.is_first()) {
+    std::signal(SIGTERM, SIG_DFL);
+    std::this_thread::sleep_for(kFirstSpeaks);
+    keep_quiet(false);
+  }
+  say("fedep: rank {} on {}: {}\n", ranks.rank(), ranks.host(), printable(failure.line));
+  end_mpi_ranks(failure.exit_code);
+}
+
+}  // namespace fedep

@@ -1,0 +1,125 @@
+#include "app/run/run_ranks.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <random>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "app/run/interrupt.h"
+#include "app/run/run_home.h"
+#include "fedep/config/write_recipe.h"
+#include "fedep/message/error.h"
+#include "fedep/message/read_file.h"
+#include "fedep/sim/ranks/rank_keeper.h"
+#include "fedep/sim/ranks/rank_sites.h"
+#include "fedep/sim/ranks/ranks.h"
+#include "fedep/sim/ranks/same_ranks.h"
+#include "fedep/store/durable_file.h"
+
+namespace fedep {
+namespace {
+
+constexpr const char* kToken = ".ranks";
+
+// Cores that this process may use; 0: not known.
+std::size_t own_cores() {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  return sched_getaffinity(0, sizeof cores, &cores) == 0 ? std::size_t(CPU_COUNT(&cores)) : 0;
+}
+
+// Launchers bind a rank to one core unless they are told otherwise.
+std::string bound_ranks_text(Ranks& ranks, std::size_t threads) {
+  const std::vector<Bytes> all = ranks.gather(bytes_of(std::uint64_t(own_cores())));
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    const std::uint64_t cores = values_of<std::uint64_t>(all[rank]).at(0);
+    if (cores == 0 || cores >= threads) continue;
+    return fmt::format(
+        "rank {} has {} threads, but may use {} core{}: start with `mpirun --bind-to none`, or "
+        "`srun "
+        "--cpus-per-task={}`",
+        rank, threads, cores, cores == 1 ? "" : "s", threads);
+  }
+  return {};
+}
+
+bool holds(const std::filesystem::path& file, const std::string& text) {
+  try {
+    const auto bytes = read_file(file);
+    return std::ranges::equal(bytes, std::as_bytes(std::span(text)));
+  } catch (const std::exception&) {
+    return false;  // not there, which is what is asked
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> compare_run_of_ranks(const Recipe& recipe,
+                                              const std::vector<Phase>& phases, Task& task,
+                                              std::uint64_t data, const RunRecipeOptions& options) {
+  std::vector<Fact> facts{{"recipe", to_toml(recipe)},
+                          {"data", fmt::format("{:016x}", data)},
+                          {"--threads", fmt::format("{}", options.threads)},
+                          {"--resume", options.resume ? "given" : "not given"}};
+  // Who plays another recipe or has other data need not be asked for a visit.
+  compare_ranks(*options.ranks, facts, false);
+  std::vector<std::string> lines =
+      compare_ranks(*options.ranks, arithmetic_of(recipe, phases, task), options.mixed_cpus);
+  if (std::string bound = bound_ranks_text(*options.ranks, options.threads); !bound.empty()) {
+    lines.push_back(std::move(bound));
+  }
+  return lines;
+}
+
+void check_shared_directory(Ranks& ranks, const std::filesystem::path& directory) {
+  const std::filesystem::path file = directory / kToken;
+  std::string token = fmt::format("{:08x}{:08x}", std::random_device{}(), std::random_device{}());
+  if (ranks.is_first()) replace_file(file, std::as_bytes(std::span(token)));
+  const std::vector<char> told =
+      values_of<char>(ranks.broadcast(bytes_of(std::span<const char>(token))));
+  token.assign(told.begin(), told.end());
+  const std::string answer = holds(file, token) ? "" : ranks.host();
+  const std::vector<Bytes> answers = ranks.gather(bytes_of(std::span<const char>(answer)));
+  if (ranks.is_first()) {
+    std::error_code ignored;
+    std::filesystem::remove(file, ignored);
+  }
+  for (std::size_t rank = 0; rank < answers.size(); ++rank) {
+    if (answers[rank].empty()) continue;
+    const std::vector<char> host = values_of<char>(answers[rank]);
+    throw InputError(
+        fmt::format("{}: run directory must be one that all ranks see, but rank {} ({}) does not "
+                    "see what rank 0 "
+                    "writes there: put --out on a file system that all machines share",
+                    directory.string(), rank, std::string(host.begin(), host.end())));
+  }
+}
+
+std::unique_ptr<RunKeeper> make_rank_keeper(const RunParts& parts, const RunDirectory& directory,
+                                            Ranks& ranks, RunKeeper* first) {
+  return std::make_unique<RankKeeper>(RankKept{ranks, dynamic_cast<RankSites&>(parts.place.sites()),
+                                               parts.recipe, parts.phases, parts.layout, directory},
+                                      first);
+}
+
+RunResult follow_run(const Recipe& recipe, const std::vector<Phase>& phases, Task& task,
+                     const RunRecipeOptions& options) {
+  Ranks& ranks = *options.ranks;
+  check_shared_directory(ranks, options.out);
+  const PlaceRow& where = place_of(options);
+  const RunDirectory directory = RunDirectory::of_another(options.out);
+  const std::unique_ptr<SiteStore> home = make_home(recipe, directory, where);
+  const std::unique_ptr<Place> place = where.make(recipe, task, *home, place_options(options));
+  const RunParts parts{recipe, phases, task.population(), task.layout(), *place, task.priors()};
+  const std::unique_ptr<RunKeeper> keeper = make_rank_keeper(parts, directory, ranks, nullptr);
+  RunResult result = play_run(parts, task.initial_weights(),
+                              {.stop_requested = interrupt_requested}, keeper.get());
+  ranks.wait_for_all();  // until rank 0 has finished
+  return result;
+}
+
+}  // namespace fedep

@@ -1,0 +1,36 @@
+// What a run that several ranks play has beside an ordinary one. Rank 0 has the directory, log,
+// checkpoints and all that is said; the others play along.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/run/run_options.h"
+#include "fedep/config/recipe.h"
+#include "fedep/round/phase.h"
+#include "fedep/round/run.h"
+#include "fedep/sim/task.h"
+#include "fedep/store/run_directory.h"
+
+namespace fedep {
+
+// Before there is a directory: throws InputError where ranks would not play the same run, or not to
+// the same bits. Gives lines for the log: what differs with --mixed-cpus, and what is slow.
+std::vector<std::string> compare_run_of_ranks(const Recipe& recipe,
+                                              const std::vector<Phase>& phases, Task& task,
+                                              std::uint64_t data, const RunRecipeOptions& options);
+
+// Once rank 0 has the directory: throws InputError where another one does not see it.
+void check_shared_directory(Ranks& ranks, const std::filesystem::path& directory);
+
+// Rank 0's keeper, in step with the others'.
+std::unique_ptr<RunKeeper> make_rank_keeper(const RunParts& parts, const RunDirectory& directory,
+                                            Ranks& ranks, RunKeeper* first);
+
+// Plays along to the end on any rank but 0.
+RunResult follow_run(const Recipe& recipe, const std::vector<Phase>& phases, Task& task,
+                     const RunRecipeOptions& options);
+
+}  // namespace fedep
