@@ -11,7 +11,7 @@ FIXED_ADDRESSES := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 MAKEFLAGS += --no-print-directory
 
 .PHONY: help setup setup-demo program build data demo test test-asan test-tsan test-asan-core test-tsan-core test-torch \
-        test-cuda fuzz crash mutants format format-check check-layers header-check sbom bench clean
+        test-mpi test-cuda fuzz crash mutants format format-check check-layers header-check sbom bench clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -47,10 +47,10 @@ demo: program  ## the paper's toy experiment, then four algorithms on built-in d
 	@printf '\nOpen build/demo/report.html in a browser: curves, calibration and posteriors of the four. The toy is in\n'
 	@printf 'build/demo/toy-distance.svg and build/demo/toy-contours.svg, the comparison in build/demo/comparison.txt\n'
 
-test: build data header-check test-cuda test-torch $(if $(filter true,$(CI)),test-asan-core test-tsan-core)  ## build and run all tests (with CI=true also the core folders' sanitizers)
+test: build data header-check test-cuda test-mpi test-torch $(if $(filter true,$(CI)),test-asan-core test-tsan-core)  ## build and run all tests (with CI=true also the core folders' sanitizers)
 	@$(call tested,release,build)
 
-test-asan test-asan-core test-tsan test-tsan-core test-torch: test-%: setup
+test-asan test-asan-core test-tsan test-tsan-core test-mpi test-torch: test-%: setup
 	@cmake --preset $*
 	@$(BUILT) $* -j $(JOBS)
 	@$(FIXED_ADDRESSES) $(call tested,$*,build-$*)
@@ -66,6 +66,7 @@ else
 	@$(call tested,cuda-check,build-cuda)
 endif
 
+test-mpi:  ## runs over several processes, with Open MPI
 test-torch:  ## TorchScript models and their tutorial, in a build with torch
 test-tsan:  ## all tests under the thread sanitizer (TSAN_OPTIONS=ignore_noninstrumented_modules=1 from the preset)
 
