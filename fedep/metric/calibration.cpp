@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "fedep/message/check.h"
+#include "fedep/metric/parts.h"
 #include "fedep/metric/probability.h"
 
 namespace fedep {
@@ -104,6 +105,15 @@ void UniformBins::merge(const UniformBins& other) {
     bins_[i].confidence.add(other.bins_[i].confidence);
   }
   undefined_ += other.undefined_;
+}
+
+void UniformBins::parts(Parts& parts) {
+  for (Bin& bin : bins_) {
+    parts.count(bin.count);
+    parts.count(bin.happened);
+    parts.sum(bin.confidence);
+  }
+  parts.count(undefined_);
 }
 
 std::vector<ReliabilityBin> UniformBins::bins() const {

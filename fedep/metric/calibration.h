@@ -23,6 +23,8 @@
 
 namespace fedep {
 
+class Parts;  // parts.h
+
 inline constexpr std::size_t kCalibrationBins = 15;
 
 struct Forecast {
@@ -66,6 +68,7 @@ class UniformBins {
 
   void add(std::span<const Forecast> forecasts);
   void merge(const UniformBins& other);
+  void parts(Parts& parts);
 
   std::vector<ReliabilityBin> bins() const;
   double ece() const;

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "fedep/message/check.h"
+#include "fedep/metric/parts.h"
 #include "fedep/metric/probability.h"
 
 namespace fedep {
@@ -39,6 +40,13 @@ void ClassificationMetrics::merge(const ClassificationMetrics& other) {
   brier_.add(other.brier_);
 }
 
+void ClassificationMetrics::parts(Parts& parts) {
+  parts.count(count_);
+  parts.count(correct_);
+  parts.sum(nll_);
+  parts.sum(brier_);
+}
+
 double ClassificationMetrics::accuracy() const {
   return static_cast<double>(correct_) / static_cast<double>(count_);
 }
@@ -66,6 +74,13 @@ void BinaryMetrics::merge(const BinaryMetrics& other) {
   correct_ += other.correct_;
   nll_.add(other.nll_);
   brier_.add(other.brier_);
+}
+
+void BinaryMetrics::parts(Parts& parts) {
+  parts.count(count_);
+  parts.count(correct_);
+  parts.sum(nll_);
+  parts.sum(brier_);
 }
 
 double BinaryMetrics::accuracy() const {

@@ -18,6 +18,8 @@
 
 namespace fedep {
 
+class Parts;  // parts.h
+
 // One of several classes, by probabilities [n, classes].
 class ClassificationMetrics {
  public:
@@ -25,6 +27,7 @@ class ClassificationMetrics {
 
   void add(std::span<const double> probabilities, std::span<const std::int32_t> labels);
   void merge(const ClassificationMetrics& other);
+  void parts(Parts& parts);
 
   std::int64_t count() const { return count_; }
   std::int64_t correct() const { return correct_; }
@@ -45,6 +48,7 @@ class BinaryMetrics {
  public:
   void add(std::span<const double> probabilities, std::span<const std::int32_t> labels);
   void merge(const BinaryMetrics& other);
+  void parts(Parts& parts);
 
   std::int64_t count() const { return count_; }
   std::int64_t correct() const { return correct_; }

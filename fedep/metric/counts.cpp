@@ -6,6 +6,7 @@
 
 #include "fedep/message/check.h"
 #include "fedep/message/log_gamma.h"
+#include "fedep/metric/parts.h"
 
 namespace fedep {
 
@@ -30,6 +31,14 @@ void CountMetrics::merge(const CountMetrics& other) {
   nll_.add(other.nll_);
   deviance_.add(other.deviance_);
   ratios_.add(other.ratios_);
+}
+
+void CountMetrics::parts(Parts& parts) {
+  parts.count(count_);
+  parts.sum(squares_);
+  parts.sum(nll_);
+  parts.sum(deviance_);
+  parts.sum(ratios_);
 }
 
 double CountMetrics::rmse() const { return std::sqrt(squares_.value() / double(count_)); }

@@ -16,12 +16,15 @@
 
 namespace fedep {
 
+class Parts;  // parts.h
+
 class CountMetrics {
  public:
   // Counts are whole, zero or more; means are positive. An empty spread is one of zeros.
   void add(std::span<const double> means, std::span<const double> spread,
            std::span<const float> counts);
   void merge(const CountMetrics& other);
+  void parts(Parts& parts);
 
   std::int64_t count() const { return count_; }
   double rmse() const;

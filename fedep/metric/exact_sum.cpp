@@ -47,6 +47,12 @@ void ExactSum::add(const ExactSum& other) {
   for (const double part : parts) add(part);
 }
 
+std::vector<double> ExactSum::terms() const {
+  std::vector<double> terms = parts_;
+  if (not_finite_ != 0) terms.push_back(not_finite_);
+  return terms;
+}
+
 double ExactSum::value() const {
   if (not_finite_ != 0) return not_finite_;
   std::size_t left = parts_.size();

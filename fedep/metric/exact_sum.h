@@ -18,6 +18,8 @@ class ExactSum {
   void add(const ExactSum& other);
 
   double value() const;
+  // Numbers whose exact sum it is.
+  std::vector<double> terms() const;
 
  private:
   // Their exact sum is the sum so far. Ascending in magnitude and without a common bit, so one to

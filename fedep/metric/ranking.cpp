@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "fedep/message/check.h"
+#include "fedep/metric/parts.h"
 
 namespace fedep {
 
@@ -25,6 +26,8 @@ void Ranking::merge(const Ranking& other) {
   const auto theirs = other.scored_;  // a copy: `other` may be this one itself
   scored_.insert(scored_.end(), theirs.begin(), theirs.end());
 }
+
+void Ranking::parts(Parts& parts) { parts.scored(scored_); }
 
 bool Ranking::has_nan() const {
   return std::any_of(scored_.begin(), scored_.end(), [](auto s) { return std::isnan(s.first); });

@@ -14,12 +14,15 @@
 
 namespace fedep {
 
+class Parts;  // parts.h
+
 // Remembers every score.
 class Ranking {
  public:
   // Scores of any monotone scale: probabilities, logits. Labels 0 or 1.
   void add(std::span<const double> scores, std::span<const std::int32_t> labels);
   void merge(const Ranking& other);
+  void parts(Parts& parts);
 
   // NaN if a class is missing or a score is NaN.
   double auc() const;

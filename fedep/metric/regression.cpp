@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "fedep/message/check.h"
+#include "fedep/metric/parts.h"
 
 namespace fedep {
 
@@ -36,6 +37,13 @@ void RegressionMetrics::merge(const RegressionMetrics& other) {
   squares_.add(other.squares_);
   nll_.add(other.nll_);
   ratios_.add(other.ratios_);
+}
+
+void RegressionMetrics::parts(Parts& parts) {
+  parts.count(count_);
+  parts.sum(squares_);
+  parts.sum(nll_);
+  parts.sum(ratios_);
 }
 
 double RegressionMetrics::rmse() const {

@@ -13,12 +13,15 @@
 
 namespace fedep {
 
+class Parts;  // parts.h
+
 class RegressionMetrics {
  public:
   void add(std::span<const double> means, std::span<const float> targets);
   void add(std::span<const double> means, std::span<const double> variances,
            std::span<const float> targets);
   void merge(const RegressionMetrics& other);
+  void parts(Parts& parts);
 
   std::int64_t count() const { return count_; }
   double rmse() const;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "fedep/message/check.h"
+#include "fedep/metric/parts.h"
 #include "fedep/metric/probability.h"
 
 namespace fedep {
@@ -60,6 +61,17 @@ void TagMetrics::merge(const TagMetrics& other) {
   count_ += other.count_;
   hits_ += other.hits_;
   nll_.add(other.nll_);
+}
+
+void TagMetrics::parts(Parts& parts) {
+  for (Counts& tag : counts_) {
+    parts.count(tag.true_positive);
+    parts.count(tag.predicted);
+    parts.count(tag.actual);
+  }
+  parts.count(count_);
+  parts.count(hits_);
+  parts.sum(nll_);
 }
 
 double TagMetrics::precision() const {

@@ -19,6 +19,8 @@
 
 namespace fedep {
 
+class Parts;  // parts.h
+
 class TagMetrics {
  public:
   explicit TagMetrics(std::size_t tags, double threshold = 0.5, std::size_t k = 5);
@@ -28,6 +30,7 @@ class TagMetrics {
   void add(std::span<const double> probabilities, std::span<const std::uint32_t> offsets,
            std::span<const std::uint32_t> columns);
   void merge(const TagMetrics& other);
+  void parts(Parts& parts);
 
   std::int64_t count() const { return count_; }
   double precision() const;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "fedep/message/check.h"
+#include "fedep/metric/parts.h"
 
 namespace fedep {
 namespace {
@@ -71,6 +72,11 @@ void TemperatureLosses::add_events(std::span<const double> probabilities,
 void TemperatureLosses::add(const TemperatureLosses& other) {
   for (std::size_t i = 0; i < kTemperatures; ++i) sums_[i].add(other.sums_[i]);
   examples_ += other.examples_;
+}
+
+void TemperatureLosses::parts(Parts& parts) {
+  for (ExactSum& sum : sums_) parts.sum(sum);
+  parts.count(examples_);
 }
 
 std::array<double, kTemperatures> TemperatureLosses::sums() const {

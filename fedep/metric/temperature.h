@@ -21,6 +21,8 @@
 
 namespace fedep {
 
+class Parts;  // parts.h
+
 inline constexpr std::size_t kTemperatures = 33;
 
 // From 1/8 to 8, in equal ratios; the middle one is 1.
@@ -34,15 +36,16 @@ class TemperatureLosses {
   // Each the probability of an event, which happened or (0) did not.
   void add_events(std::span<const double> probabilities, std::span<const std::uint8_t> happened);
   void add(const TemperatureLosses& other);
+  void parts(Parts& parts);
 
-  std::size_t examples() const { return examples_; }
+  std::size_t examples() const { return std::size_t(examples_); }
   std::array<double, kTemperatures> sums() const;
   // 1 without examples.
   double best() const;
 
  private:
   std::array<ExactSum, kTemperatures> sums_;
-  std::size_t examples_ = 0;
+  std::int64_t examples_ = 0;
 };
 
 // The temperature with the least loss, where these are the losses on the grid.

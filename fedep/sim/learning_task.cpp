@@ -100,6 +100,19 @@ class LearningTask final : public Task {
   }
 
   Metrics evaluate(const ServerState& state, bool last) override {
+    return score(nullptr, state, last);
+  }
+  Metrics evaluate_over(Ranks& ranks, const ServerState& state, bool last) override {
+    return score(&ranks, state, last);
+  }
+  Reliability reliability() const override { return scores_.reliability; }
+  Temperatures temperatures() const override { return scores_.temperatures; }
+  const Dataset* data() const override { return data_.get(); }
+
+ private:
+  Metrics score(Ranks* ranks, const ServerState& state, bool last) {
+    evaluation_.share_among(ranks);
+    if (calibration_) calibration_->share_among(ranks);
     const HostVector<float> point = point_estimate(state);
     const ServerAverage& average = state.average;
     const StateViewOf<HostVector<float>> view{
@@ -113,11 +126,7 @@ class LearningTask final : public Task {
         score_state(evaluation_, calibration_ ? &*calibration_ : nullptr, recipe_, view, last);
     return scores_.metrics;
   }
-  Reliability reliability() const override { return scores_.reliability; }
-  Temperatures temperatures() const override { return scores_.temperatures; }
-  const Dataset* data() const override { return data_.get(); }
 
- private:
   Recipe recipe_;
   std::unique_ptr<Dataset> data_;
   std::unique_ptr<Model> model_;  // for its layout and first weights
@@ -126,7 +135,7 @@ class LearningTask final : public Task {
   ClientIndex index_;
   Evaluation evaluation_;
   std::optional<Evaluation> calibration_;
-  StateScores scores_;  // of the latest evaluate()
+  StateScores scores_;  // the latest
 };
 
 }  // namespace

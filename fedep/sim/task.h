@@ -19,6 +19,8 @@
 
 namespace fedep {
 
+class Ranks;  // sim/ranks/ranks.h
+
 class Task {
  public:
   virtual ~Task() = default;
@@ -34,12 +36,16 @@ class Task {
   virtual std::unique_ptr<LocalInference> make_inference() const = 0;
   // `last`: no round will follow, so the costly scores are due too.
   virtual Metrics evaluate(const ServerState& state, bool last) = 0;
+  // The same scores, asked for by all ranks alike and shared out among them.
+  virtual Metrics evaluate_over(Ranks&, const ServerState& state, bool last) {
+    return evaluate(state, last);
+  }
   // How rows of a table that come later are prepared (data/table/table_features.h), as JSON; empty for other
   // data.
   virtual std::string features() const { return {}; }
   // The clients' examples, for places that bring their own inference; null where there are none.
   virtual const Dataset* data() const { return nullptr; }
-  // Of the latest evaluate().
+  // Of the latest scores.
   virtual Reliability reliability() const { return {}; }
   // That it fitted; none: those of a Temperatures{}.
   virtual Temperatures temperatures() const { return {}; }

@@ -6,7 +6,9 @@
 
 #include "fedep/algorithm/algorithm.h"
 #include "fedep/data/append_batch.h"
+#include "fedep/metric/parts.h"
 #include "fedep/random/stream.h"
+#include "fedep/sim/ranks/ranks.h"
 #include "fedep/sim/rows/own_intercept.h"
 #include "fedep/sim/score/tempered.h"
 
@@ -95,6 +97,33 @@ Evaluation::Batches Evaluation::chosen(const Subsample& which) {
           [this, all](std::size_t i, std::size_t row) { return all[i * chunk_ + row]; }};
 }
 
+// Whole batches, so that a prediction has the same bits whoever makes it.
+Evaluation::Batches Evaluation::shared(Batches all) const {
+  if (ranks_ == nullptr) return all;
+  const std::size_t first = ranks_->rank(), step = ranks_->size();
+  const std::size_t count = all.count > first ? (all.count - first - 1) / step + 1 : 0;
+  return {count,
+          [at = std::move(all.at), first, step](std::size_t i) -> const Batch& {
+            return at(first + i * step);
+          },
+          [example = std::move(all.example), first, step](std::size_t i, std::size_t row) {
+            return example(first + i * step, row);
+          }};
+}
+
+template <class Sums>
+void Evaluation::add_others(Sums& sums) const {
+  if (ranks_ == nullptr) return;
+  PartsWriter mine;
+  sums.parts(mine);
+  const std::vector<Bytes> all = ranks_->gather(mine.bytes());
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (rank == ranks_->rank()) continue;
+    PartsAdder theirs(all[rank]);
+    sums.parts(theirs);
+  }
+}
+
 Metrics Evaluation::metrics_of(const Scores& scores) {
   reliability_ = scores.reliability();
   return scores.metrics();
@@ -102,7 +131,7 @@ Metrics Evaluation::metrics_of(const Scores& scores) {
 
 Metrics Evaluation::at(const HostVector<float>& theta, const Subsample& which, double temperature) {
   const auto scores = make_scores(likelihood_at(*model_, theta.span()), model_->outputs());
-  const Batches batches = chosen(which);
+  const Batches batches = shared(chosen(which));
   const OwnIntercepts own = own_intercepts(data_, *model_, theta.span());
   for (std::size_t i = 0; i < batches.count; ++i) {
     const Batch& examples = batches.at(i);
@@ -110,6 +139,7 @@ Metrics Evaluation::at(const HostVector<float>& theta, const Subsample& which, d
     temper(model_->target(), predictions, model_->outputs(), temperature);
     scores->add(predictions, {}, examples);
   }
+  add_others(*scores);
   return metrics_of(*scores);
 }
 
@@ -121,19 +151,20 @@ OwnIntercepts Evaluation::own_intercepts_of(const Message& q) const {
 
 TemperatureLosses Evaluation::losses_at(const HostVector<float>& theta) {
   TemperatureLosses losses;
-  const Batches batches = chosen({});
+  const Batches batches = shared(chosen({}));
   const OwnIntercepts own = own_intercepts(data_, *model_, theta.span());
   for (std::size_t i = 0; i < batches.count; ++i) {
     const Batch& examples = batches.at(i);
     add_losses(model_->target(), predict(theta, examples, batches, i, own), model_->outputs(),
                examples, losses);
   }
+  add_others(losses);
   return losses;
 }
 
 TemperatureLosses Evaluation::losses_marginal(const Message& q, const MarginalDraws& draws) {
   TemperatureLosses losses;
-  const Batches batches = chosen({});
+  const Batches batches = shared(chosen({}));
   const OwnIntercepts own = own_intercepts_of(q);
   average_over_draws(
       *model_, q, {.seed = draws.seed, .round = draws.round, .samples = draws.samples},
@@ -142,6 +173,7 @@ TemperatureLosses Evaluation::losses_marginal(const Message& q, const MarginalDr
         add_losses(model_->target(), predictions.mean, model_->outputs(), batches.at(i), losses);
       },
       intercepts(batches, own));
+  add_others(losses);
   return losses;
 }
 
@@ -149,7 +181,7 @@ Metrics Evaluation::marginal(const Message& q, const MarginalDraws& draws, doubl
   const auto scores = make_scores(average_likelihood(*model_, q), model_->outputs());
   const OwnIntercepts own = own_intercepts_of(q);
   const Batches batches =
-      chosen({.seed = draws.seed, .round = draws.round, .examples = draws.examples});
+      shared(chosen({.seed = draws.seed, .round = draws.round, .examples = draws.examples}));
   average_over_draws(
       *model_, q, {.seed = draws.seed, .round = draws.round, .samples = draws.samples},
       batches.count, batches.at,
@@ -159,6 +191,7 @@ Metrics Evaluation::marginal(const Message& q, const MarginalDraws& draws, doubl
         scores->add(mean, predictions.spread, batches.at(i));
       },
       intercepts(batches, own));
+  add_others(*scores);
   Metrics metrics = metrics_of(*scores);
   for (auto& [name, value] : metrics) name += "_marginal";
   return metrics;

@@ -25,6 +25,7 @@
 namespace fedep {
 
 class OwnIntercepts;  // sim/rows/own_intercept.h
+class Ranks;          // sim/ranks/ranks.h
 
 // Which held-out examples a round is scored on: so many, drawn without replacement, anew for every
 // round. None asked for, or as many as there are: all of them.
@@ -65,6 +66,10 @@ class Evaluation {
   Evaluation(const Dataset& data, std::unique_ptr<Model> model,
              const EvaluationMemory& memory = {});
 
+  // From now on at(), marginal() and losses are asked for by all ranks alike, each of which predicts its
+  // share of the batches; all of them get the same bits as one would. Null: by this process alone.
+  void share_among(Ranks* ranks) { ranks_ = ranks; }
+
   // After `temperature` (metric/temperature.h); 1: as they are.
   Metrics at(const HostVector<float>& theta, const Subsample& which = {}, double temperature = 1);
   // `q` must be proper. Names end in _marginal.
@@ -86,6 +91,11 @@ class Evaluation {
     std::function<std::size_t(std::size_t batch, std::size_t row)> example;  // among the held-out
   };
   Batches chosen(const Subsample& which);
+  // This rank's of them.
+  Batches shared(Batches all) const;
+  // What all ranks have gathered.
+  template <class Sums>
+  void add_others(Sums& sums) const;
   const Batch& batch(std::size_t chunk);
   Batch gather(std::span<const std::size_t> examples);
   std::vector<double> predict(const HostVector<float>& theta, const Batch& batch,
@@ -101,6 +111,7 @@ class Evaluation {
   Batch scratch_;
   std::vector<float> logits_;
   std::vector<ReliabilityBin> reliability_;  // of the latest at() or marginal()
+  Ranks* ranks_ = nullptr;
 };
 
 }  // namespace fedep

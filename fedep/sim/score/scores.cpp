@@ -7,6 +7,7 @@
 #include "fedep/metric/classification.h"
 #include "fedep/metric/counts.h"
 #include "fedep/metric/exact_sum.h"
+#include "fedep/metric/parts.h"
 #include "fedep/metric/probability.h"
 #include "fedep/metric/ranking.h"
 #include "fedep/metric/regression.h"
@@ -23,6 +24,10 @@ class LabelScores final : public Scores {
            const Batch& batch) override {
     metrics_.add(predictions, batch.labels);
     bins_.add(top_class_forecasts(predictions, classes_, batch.labels));
+  }
+  void parts(Parts& parts) override {
+    metrics_.parts(parts);
+    bins_.parts(parts);
   }
   Metrics metrics() const override {
     return {{"accuracy", metrics_.accuracy()},
@@ -45,6 +50,11 @@ class BinaryScores final : public Scores {
     metrics_.add(predictions, batch.labels);
     ranking_.add(predictions, batch.labels);
     bins_.add(top_class_forecasts(predictions, batch.labels));
+  }
+  void parts(Parts& parts) override {
+    metrics_.parts(parts);
+    ranking_.parts(parts);
+    bins_.parts(parts);
   }
   Metrics metrics() const override {
     return {{"accuracy", metrics_.accuracy()},
@@ -69,6 +79,7 @@ class TagScores final : public Scores {
            const Batch& batch) override {
     metrics_.add(predictions, batch.tags.offsets, batch.tags.columns);
   }
+  void parts(Parts& parts) override { metrics_.parts(parts); }
   Metrics metrics() const override {
     return {{"precision", metrics_.precision()},     {"recall", metrics_.recall()},
             {"micro_f1", metrics_.micro_f1()},       {"macro_f1", metrics_.macro_f1()},
@@ -90,12 +101,17 @@ class RealScores final : public Scores {
       variances[i] += spread[i];
       spread_.add(spread[i]);
     }
-    has_spread_ |= !spread.empty();
+    spreads_ += std::int64_t(spread.size());
     metrics_.add(predictions, variances, batch.reals);
+  }
+  void parts(Parts& parts) override {
+    metrics_.parts(parts);
+    parts.sum(spread_);
+    parts.count(spreads_);
   }
   Metrics metrics() const override {
     Metrics out{{"rmse", metrics_.rmse()}, {"nll", metrics_.nll()}};
-    if (!has_spread_) return out;
+    if (spreads_ == 0) return out;
     out.emplace_back("spread", std::sqrt(spread_.value() / double(metrics_.count())));
     out.emplace_back("error_ratio", metrics_.error_ratio());
     return out;
@@ -105,7 +121,7 @@ class RealScores final : public Scores {
   double noise_variance_;
   RegressionMetrics metrics_;
   ExactSum spread_;  // of variances over draws
-  bool has_spread_ = false;
+  std::int64_t spreads_ = 0;
 };
 
 class CountScores final : public Scores {
@@ -113,13 +129,18 @@ class CountScores final : public Scores {
   void add(std::span<const double> predictions, std::span<const double> spread,
            const Batch& batch) override {
     for (const double variance : spread) spread_.add(variance);
-    has_spread_ |= !spread.empty();
+    spreads_ += std::int64_t(spread.size());
     metrics_.add(predictions, spread, batch.reals);
+  }
+  void parts(Parts& parts) override {
+    metrics_.parts(parts);
+    parts.sum(spread_);
+    parts.count(spreads_);
   }
   Metrics metrics() const override {
     Metrics out{
         {"deviance", metrics_.deviance()}, {"nll", metrics_.nll()}, {"rmse", metrics_.rmse()}};
-    if (!has_spread_) return out;
+    if (spreads_ == 0) return out;
     out.emplace_back("spread", std::sqrt(spread_.value() / double(metrics_.count())));
     out.emplace_back("error_ratio", metrics_.error_ratio());
     return out;
@@ -128,7 +149,7 @@ class CountScores final : public Scores {
  private:
   CountMetrics metrics_;
   ExactSum spread_;  // of variances over draws
-  bool has_spread_ = false;
+  std::int64_t spreads_ = 0;
 };
 
 }  // namespace

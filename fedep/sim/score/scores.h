@@ -16,6 +16,8 @@
 
 namespace fedep {
 
+class Parts;  // metric/parts.h
+
 class Scores {
  public:
   virtual ~Scores() = default;
@@ -23,6 +25,8 @@ class Scores {
   // one draw: real targets have it beside their noise, probabilities are averages already.
   virtual void add(std::span<const double> predictions, std::span<const double> spread,
                    const Batch& batch) = 0;
+  // What it is made of, so that others' can be added (metric/parts.h).
+  virtual void parts(Parts& parts) = 0;
   virtual Metrics metrics() const = 0;
   // The bins behind the ECE; none for targets without classes.
   virtual std::vector<ReliabilityBin> reliability() const { return {}; }
