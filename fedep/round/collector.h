@@ -5,6 +5,7 @@
 //   return std::move(answers).all();
 #pragma once
 
+#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -45,8 +46,10 @@ class Collector {
 // An executor whose answers can be part of a larger sum.
 class CollectingExecutor : public Executor {
  public:
+  // `meanwhile`, where there is one, is called now and then by the thread that called this.
   virtual void play_into(Collector& answers, const RoundTask& round,
-                         std::span<const ClientTask> clients) = 0;
+                         std::span<const ClientTask> clients,
+                         const std::function<void()>& meanwhile = {}) = 0;
 
   Answers play(const RoundTask& round, std::span<const ClientTask> clients) final {
     Collector answers(round);

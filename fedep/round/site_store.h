@@ -63,6 +63,8 @@ class SiteStore {
   virtual std::size_t visited() const = 0;
   // Whether reading all states again and again costs no more than memory does.
   virtual bool in_memory() const { return true; }
+  // Whether all stores of a run see the same states by their names, as files that all of them share.
+  virtual bool is_shared() const { return false; }
 
   // A run's states may be spread over the stores of several processes, each client's in one of them.
   // Takes a settled state out, or in. Stores that cannot do that throw InputError.

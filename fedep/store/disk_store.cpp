@@ -65,6 +65,7 @@ class DiskStore final : public SiteStore {
 
   std::size_t visited() const override { return settled_.size(); }
   bool in_memory() const override { return false; }
+  bool is_shared() const override { return true; }
 
   // The file stays where it is, and all stores of a run see it.
   SiteVersion release(std::uint64_t client) override {

@@ -25,6 +25,11 @@ std::int64_t cost_of(const ClientSettings& settings, const ClientInfo& client) {
   return kVisitWithoutSteps + std::int64_t(steps_of_visit(settings, false, client.examples));
 }
 
+std::uint64_t hash_of(const Message& message) {
+  return fingerprint(std::as_bytes(message.eta().span())) ^
+         (3 * fingerprint(std::as_bytes(message.lambda_span())));
+}
+
 class MpiPlace final : public Place {
  public:
   MpiPlace(const Recipe& recipe, Task& task, SiteStore& own, const PlaceOptions& options)
@@ -63,7 +68,7 @@ class MpiPlace final : public Place {
     return wishes > 0;
   }
   Metrics evaluate(const ServerState& state, bool last) override {
-    return task_.evaluate(state, last);
+    return task_.evaluate_over(ranks_, state, last);
   }
   Reliability reliability() const override { return task_.reliability(); }
   Temperatures temperatures() const override { return task_.temperatures(); }
@@ -105,8 +110,8 @@ std::unique_ptr<Place> make_mpi_place(const Recipe& recipe, Task& task, SiteStor
 }
 
 void check_same_state(Ranks& ranks, const ServerState& state) {
-  const std::uint64_t hash = fingerprint(std::as_bytes(state.global.eta().span())) ^
-                             (3 * fingerprint(std::as_bytes(state.global.lambda_span())));
+  // ADMM's product of all factors is not in q before the next step.
+  const std::uint64_t hash = hash_of(state.global) ^ (5 * hash_of(state.factors));
   const std::vector<Bytes> all = ranks.gather(bytes_of(hash));
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank] == all[0]) continue;

@@ -8,9 +8,10 @@ class Serial final : public CollectingExecutor {
   Serial(const Population& population, LocalInference& inference, SiteStore* sites)
       : population_(population), inference_(inference), sites_(sites) {}
 
-  void play_into(Collector& answers, const RoundTask& round,
-                 std::span<const ClientTask> clients) override {
+  void play_into(Collector& answers, const RoundTask& round, std::span<const ClientTask> clients,
+                 const std::function<void()>& meanwhile) override {
     for (const ClientTask& task : clients) {
+      if (meanwhile) meanwhile();
       answers.add(play_visit(round, task, population_[task.client], sites_, inference_));
     }
   }

@@ -1,6 +1,8 @@
 #include "fedep/sim/place/threads.h"
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -10,6 +12,8 @@
 
 namespace fedep {
 namespace {
+
+constexpr std::chrono::milliseconds kNowAndThen{1};
 
 class Threads final : public CollectingExecutor {
  public:
@@ -21,11 +25,13 @@ class Threads final : public CollectingExecutor {
     for (std::size_t i = 0; i < workers; ++i) inference_.push_back(make_inference());
   }
 
-  void play_into(Collector& answers, const RoundTask& round,
-                 std::span<const ClientTask> clients) override {
+  void play_into(Collector& answers, const RoundTask& round, std::span<const ClientTask> clients,
+                 const std::function<void()>& meanwhile) override {
     std::atomic<std::size_t> next = 0;
-    std::mutex mutex;  // guards answers and failure
+    std::mutex mutex;  // guards answers, failure and working
+    std::condition_variable finished;
     std::exception_ptr failure;
+    std::size_t working = inference_.size();
     std::size_t failed_task = clients.size();
     const auto work = [&](LocalInference& inference) {
       for (std::size_t i = next++; i < clients.size(); i = next++) {
@@ -44,11 +50,18 @@ class Threads final : public CollectingExecutor {
           next = clients.size();
         }
       }
+      const std::lock_guard lock(mutex);
+      if (--working == 0) finished.notify_one();
     };
     {
       std::vector<std::jthread> workers;
       for (const auto& inference : inference_) {
         workers.emplace_back([&work, &inference] { work(*inference); });
+      }
+      while (meanwhile) {
+        meanwhile();
+        std::unique_lock lock(mutex);
+        if (finished.wait_for(lock, kNowAndThen, [&] { return working == 0; })) break;
       }
     }
     if (failure) std::rethrow_exception(failure);

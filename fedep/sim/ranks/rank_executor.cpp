@@ -1,10 +1,12 @@
 #include "fedep/sim/ranks/rank_executor.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "fedep/round/host_rows.h"
+#include "fedep/round/round_parts.h"
 #include "fedep/sim/ranks/share_out.h"
 
 namespace fedep {
@@ -37,19 +39,34 @@ std::vector<Report> gather_reports(Ranks& ranks, const std::vector<Report>& mine
   return all;
 }
 
+// Who plays whom in a round.
+struct Shares {
+  std::int64_t round = -1;
+  std::vector<std::size_t> clients;  // asked, ascending
+  std::vector<std::size_t> ranks;    // of the same
+  std::vector<VisitLoad> loads;      // of the same
+
+  // Nothing for a client that is not asked.
+  std::optional<std::size_t> rank_of(std::size_t client) const {
+    const auto found = std::ranges::lower_bound(clients, client);
+    if (found == clients.end() || *found != client) return std::nullopt;
+    return ranks[std::size_t(found - clients.begin())];
+  }
+};
+
 class RankExecutor final : public Executor {
  public:
   explicit RankExecutor(RankExecutorParts parts) : parts_(std::move(parts)) {}
 
   Answers play(const RoundTask& round, std::span<const ClientTask> clients) override {
-    share(clients);
-    if (round.phase.stateful()) parts_.sites.bring(placed_);
+    begin(round, clients);
     Collector collector(round);
-    parts_.own.play_into(collector, round, mine_);
+    parts_.own.play_into(collector, round, own_tasks(clients), [&] { parts_.ranks.progress(); });
     Collector::Part part = std::move(collector).part();
     std::vector<Report> reports = gather_reports(parts_.ranks, part.reports);
     add_over_ranks(parts_.ranks, part.units.eta, round.grid.bits);
     add_over_ranks(parts_.ranks, part.units.lambda, round.grid.bits);
+    if (round.phase.stateful()) parts_.sites.end_bringing();
     return {.total = from_grid(round.grid, part.units), .reports = std::move(reports)};
   }
 
@@ -59,7 +76,7 @@ class RankExecutor final : public Executor {
     std::vector<std::size_t> mine;
     std::vector<PlacedClient> all;
     for (const std::size_t client : taken) {
-      const std::size_t rank = rank_of(client);
+      const std::size_t rank = *now_.rank_of(client);
       if (rank == parts_.ranks.rank()) mine.push_back(client);
       all.push_back({parts_.population[client].key, rank});
     }
@@ -68,37 +85,62 @@ class RankExecutor final : public Executor {
   }
 
  private:
-  void share(std::span<const ClientTask> clients) {
-    std::vector<VisitLoad> loads;
-    for (const ClientTask& task : clients) {
-      const ClientInfo& info = parts_.population[task.client];
-      loads.push_back({parts_.cost(info), parts_.sites.home(info.key)});
+  // Factors of this round's clients come first. Those of the next round's, whom everybody knows already,
+  // come while this round's train.
+  void begin(const RoundTask& round, std::span<const ClientTask> clients) {
+    std::vector<std::size_t> asked;
+    for (const ClientTask& task : clients) asked.push_back(task.client);
+    const bool is_planned = next_.round == round.round && next_.clients == asked;
+    now_ = is_planned ? std::move(next_) : share(round.round, std::move(asked), {});
+    next_ = {};
+    if (!round.phase.stateful()) return;
+    parts_.sites.bring(placed(now_));
+    if (round.round + 1 >= round.phase.end_round()) return;
+    next_ = share(round.round + 1,
+                  sample_clients(round.seed, round.round + 1, parts_.population.size(),
+                                 round.phase.clients_per_round),
+                  now_);
+    Shares idle = next_;  // whose factors no visit of this round moves
+    for (std::size_t i = idle.clients.size(); i-- > 0;) {
+      if (!now_.rank_of(idle.clients[i])) continue;
+      idle.clients.erase(idle.clients.begin() + std::ptrdiff_t(i));
+      idle.ranks.erase(idle.ranks.begin() + std::ptrdiff_t(i));
     }
-    const std::vector<std::size_t> ranks =
-        share_out(loads, {.ranks = parts_.ranks.size(), .threads = parts_.threads});
-    placed_.clear();
-    asked_.clear();
-    mine_.clear();
-    for (std::size_t i = 0; i < clients.size(); ++i) {
-      placed_.push_back({parts_.population[clients[i].client].key, ranks[i]});
-      asked_.push_back(clients[i].client);
-    }
-    // Threads take visits in this order: the longest must not come last.
-    for (const std::size_t i : longest_first(loads)) {
-      if (ranks[i] == parts_.ranks.rank()) mine_.push_back(clients[i]);
-    }
+    parts_.sites.begin_bringing(placed(idle));
   }
 
-  // Of a client asked in this round; those are ascending.
-  std::size_t rank_of(std::size_t client) const {
-    const auto found = std::ranges::lower_bound(asked_, client);
-    return placed_[std::size_t(found - asked_.begin())].rank;
+  // `before`: of the round before, which is being played.
+  Shares share(std::int64_t round, std::vector<std::size_t> clients, const Shares& before) const {
+    Shares shares{.round = round, .clients = std::move(clients), .ranks = {}, .loads = {}};
+    for (const std::size_t client : shares.clients) {
+      const ClientInfo& info = parts_.population[client];
+      const std::optional<std::size_t> played = before.rank_of(client);
+      shares.loads.push_back({parts_.cost(info), played ? played : parts_.sites.home(info.key)});
+    }
+    shares.ranks =
+        share_out(shares.loads, {.ranks = parts_.ranks.size(), .threads = parts_.threads});
+    return shares;
+  }
+
+  std::vector<PlacedClient> placed(const Shares& shares) const {
+    std::vector<PlacedClient> out;
+    for (std::size_t i = 0; i < shares.clients.size(); ++i) {
+      out.push_back({parts_.population[shares.clients[i]].key, shares.ranks[i]});
+    }
+    return out;
+  }
+
+  // Threads take visits in this order: the longest must not come last.
+  std::vector<ClientTask> own_tasks(std::span<const ClientTask> clients) const {
+    std::vector<ClientTask> mine;
+    for (const std::size_t i : longest_first(now_.loads)) {
+      if (now_.ranks[i] == parts_.ranks.rank()) mine.push_back(clients[i]);
+    }
+    return mine;
   }
 
   RankExecutorParts parts_;
-  std::vector<std::size_t> asked_;    // in this round
-  std::vector<PlacedClient> placed_;  // the same
-  std::vector<ClientTask> mine_;
+  Shares now_, next_;
 };
 
 }  // namespace

@@ -34,7 +34,7 @@ std::optional<ServerState> RankKeeper::begin() {
 
 // Where states are files, whoever replaces one must know which of them checkpoints name.
 void RankKeeper::tell_what_is_kept() {
-  if (!run_.sites.in_memory()) {
+  if (run_.sites.is_shared()) {
     std::vector<NamedSite> named;
     for (std::size_t i = 0; i < run_.sites.kept().size(); ++i) {
       for (const auto& [client, round] : run_.sites.kept()[i]) named.push_back({i, client, round});
@@ -55,16 +55,19 @@ void RankKeeper::write(const RoundReport& round) {
 }
 
 bool RankKeeper::wants(std::int64_t completed, const Phase& phase, bool stop) const {
+  // Rank 0's may also keep what rows of a table share, which is nobody else's business.
+  if (first_ != nullptr) return first_->wants(completed, phase, stop);
   return is_checkpoint_due(run_.recipe, run_.phases, completed, phase, stop);
 }
 
 void RankKeeper::keep(const ServerState& state, const Phase& phase, bool stop) {
+  const bool is_due = is_checkpoint_due(run_.recipe, run_.phases, state.round, phase, stop);
   if (first_ != nullptr) {
     first_->keep(state, phase, stop);
   } else if (phase.stateful() && run_.recipe.checkpoint.factors) {
     run_.sites.save();  // with rank 0's, which then names all
   }
-  tell_what_is_kept();
+  if (is_due) tell_what_is_kept();
 }
 
 void RankKeeper::end(const ServerState& state, double seconds) {

@@ -39,36 +39,35 @@ std::optional<std::size_t> RankSites::home(std::uint64_t client) const {
   return found->second;
 }
 
-void RankSites::bring(std::span<const PlacedClient> clients) {
-  std::vector<PlacedClient> moved;
+void RankSites::begin_bringing(std::span<const PlacedClient> clients) {
   std::vector<Transfer> transfers;
-  for (const PlacedClient& placed : clients) {
-    const auto found = homes_.find(placed.client);
-    if (found == homes_.end() || found->second == placed.rank) continue;
-    moved.push_back(placed);
-    transfers.push_back({.from = found->second, .to = placed.rank});
-    found->second = placed.rank;
-  }
-  if (transfers.empty()) return;
-  if (!own_.in_memory()) {  // all ranks see the files
-    for (std::size_t i = 0; i < moved.size(); ++i) {
-      const std::uint64_t client = moved[i].client;
-      if (transfers[i].from == ranks_.rank()) own_.release(client);
-      if (transfers[i].to == ranks_.rank()) own_.adopt(client, {manifest_.at(client), {}, true});
-    }
-    return;
-  }
   std::vector<Bytes> mine;
-  for (std::size_t i = 0; i < moved.size(); ++i) {
-    if (transfers[i].from != ranks_.rank()) continue;
-    mine.push_back(pack(moved[i].client, own_.release(moved[i].client)));
+  for (const auto& [client, rank] : clients) {
+    const auto found = homes_.find(client);
+    if (found == homes_.end() || found->second == rank) continue;
+    const bool goes = found->second == ranks_.rank(), comes = rank == ranks_.rank();
+    if (own_.is_shared()) {  // all ranks see the files
+      if (goes) own_.release(client);
+      if (comes) own_.adopt(client, {manifest_.at(client), {}, true});
+    } else {
+      transfers.push_back({.from = found->second, .to = rank});
+      if (goes) mine.push_back(pack(client, own_.release(client)));
+      if (comes) coming_.push_back({client, rank});
+    }
+    found->second = rank;
   }
-  const std::vector<Bytes> got = ranks_.exchange(transfers, mine);
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < moved.size(); ++i) {
-    if (transfers[i].to != ranks_.rank()) continue;
-    own_.adopt(moved[i].client, unpack(moved[i].client, got.at(next++)));
+  is_bringing_ = !transfers.empty();
+  if (is_bringing_) ranks_.begin_exchange(std::move(transfers), std::move(mine));
+}
+
+void RankSites::end_bringing() {
+  if (!is_bringing_) return;
+  const std::vector<Bytes> got = ranks_.end_exchange();
+  for (std::size_t i = 0; i < coming_.size(); ++i) {
+    own_.adopt(coming_[i].client, unpack(coming_[i].client, got.at(i)));
   }
+  coming_.clear();
+  is_bringing_ = false;
 }
 
 void RankSites::settled(std::int64_t round, std::span<const PlacedClient> clients) {

@@ -2,7 +2,7 @@
 // and all ranks know where. Saving is done by all of them together.
 //
 //   RankSites sites(ranks, *own);                   // `own`: what this rank has
-//   sites.bring(moves);                             // factors that are needed elsewhere travel
+//   sites.bring(placed);                            // factors that are needed elsewhere travel
 //   sites.settled(round, {{key, rank}, …});         // on every rank the same
 #pragma once
 
@@ -34,8 +34,14 @@ class RankSites final : public SiteStore {
 
   // Where a client's factor is; nothing for one that has none.
   std::optional<std::size_t> home(std::uint64_t client) const;
-  // Brings factors to where their clients are played. All ranks together.
-  void bring(std::span<const PlacedClient> clients);
+  // Brings factors to where their clients are played. All ranks together. In two parts: in between
+  // nobody may ask for those that travel.
+  void begin_bringing(std::span<const PlacedClient> clients);
+  void end_bringing();
+  void bring(std::span<const PlacedClient> clients) {
+    begin_bringing(clients);
+    end_bringing();
+  }
   // These clients' proposals have become their states, each on its rank.
   void settled(std::int64_t round, std::span<const PlacedClient> clients);
 
@@ -54,6 +60,7 @@ class RankSites final : public SiteStore {
   void keep_only(std::span<const SiteManifest> manifests) override;
   std::size_t visited() const override { return manifest_.size(); }
   bool in_memory() const override { return own_.in_memory(); }
+  bool is_shared() const override { return own_.is_shared(); }
   bool is_elsewhere(std::uint64_t client) const override;
   void add_up(std::span<std::int64_t> sum) const override { ranks_.sum(sum); }
   double largest(double here) const override;
@@ -66,6 +73,8 @@ class RankSites final : public SiteStore {
   SiteStore& own_;
   SiteManifest manifest_;                       // of all ranks
   std::map<std::uint64_t, std::size_t> homes_;  // of the same clients
+  std::vector<PlacedClient> coming_;            // to this rank, as they travel
+  bool is_bringing_ = false;
   std::vector<SiteManifest> kept_;
 };
 

@@ -10,9 +10,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace fedep {
@@ -40,14 +42,25 @@ class Ranks {
   virtual std::vector<Bytes> gather(std::span<const std::byte> mine) = 0;
   // What rank 0 says, to all of them; others' bytes are not looked at.
   virtual Bytes broadcast(Bytes bytes) = 0;
-  // All ranks name the same transfers, and `mine` are those from this rank, in their order. Gives
-  // those to this rank, in their order.
-  virtual std::vector<Bytes> exchange(std::span<const Transfer> transfers,
-                                      const std::vector<Bytes>& mine) = 0;
+  // All ranks name the same transfers, and `mine` are those from this rank, in their order. They are on
+  // their way until end_exchange(), which gives those to this rank, in their order. One exchange at a
+  // time.
+  virtual void begin_exchange(std::vector<Transfer> transfers, std::vector<Bytes> mine) = 0;
+  // What is on its way goes on. To be called now and then.
+  virtual void progress() {}
+  virtual std::vector<Bytes> end_exchange() = 0;
+  std::vector<Bytes> exchange(std::vector<Transfer> transfers, std::vector<Bytes> mine) {
+    begin_exchange(std::move(transfers), std::move(mine));
+    return end_exchange();
+  }
+
+  // The first `size` ranks, the next so many, and so on: those that this one is among. Of a last group
+  // there may be fewer. All ranks ask for it together, and it must not outlive this.
+  virtual std::unique_ptr<Ranks> group(std::size_t size) = 0;
 
   bool is_first() const { return rank() == 0; }
-  // Nobody goes on before all are here.
-  void wait_for_all() { gather({}); }
+  // Nobody goes on before all are here, however long that takes.
+  virtual void wait_for_all() { gather({}); }
 };
 
 // Numbers and structs of them as bytes, and back.

@@ -2,6 +2,7 @@
 
 #include "fedep/sim/ranks/ranks.h"
 
+#include <atomic>
 #include <cmath>
 #include <map>
 #include <string>
@@ -36,6 +37,15 @@ Recipe uneven_recipe(std::string_view algorithm, int grid_bits) {
   plan.phases.push_back({.algorithm = std::string(algorithm), .rounds = 6});
   plan.phases[1].inference = InferenceSettings{.name = "laplace", .alpha = 0.02};
   plan.phases[1].average = AverageSettings{.rounds = 3};
+  const Algorithm& row = find_algorithm(algorithm);
+  if (row.point_estimate) {
+    plan.phases[1].inference.reset();
+    plan.phases[1].mu = 0.1;
+  }
+  if (row.plain_steps) {
+    plan.server.optimizer = {};
+    plan.phases[0].optimizer = OptimizerSettings{.lr = 0.5, .momentum = 0.5};
+  }
   plan.evaluate.samples = 2;
   plan.evaluate.every = 3;
   plan.checkpoint.every = 2;
@@ -121,11 +131,26 @@ TEST_P(PlayedByRanks, ARunHasTheBitsOfOneProcessWhateverTheirNumber) {
 
 INSTANTIATE_TEST_SUITE_P(Runs, PlayedByRanks,
                          testing::Values(RanksCase{"fed_ep", 64, 1}, RanksCase{"fed_ep", 32, 1},
-                                         RanksCase{"fed_ep", 64, 2}, RanksCase{"fed_sep", 64, 1}),
+                                         RanksCase{"fed_ep", 64, 2}, RanksCase{"fed_sep", 64, 1},
+                                         RanksCase{"fed_dyn", 64, 1},
+                                         RanksCase{"bayes_admm", 64, 2}),
                          [](const auto& row) {
                            return row.param.algorithm + "_" + std::to_string(row.param.grid_bits) +
                                   "_" + std::to_string(row.param.threads);
                          });
+
+// Who is asked next is known, and so is where their factors are and will be needed.
+TEST(RanksTogether, BringFactorsOfTheNextRoundWhileThisOneIsPlayed) {
+  for (const std::size_t threads : {1u, 2u}) {
+    std::atomic<int> background = 0;
+    const Recipe recipe = uneven_recipe("fed_ep", 64);
+    play_ranks(3, [&](Ranks& ranks) {
+      play(recipe, mpi_row(), {.threads = threads, .ranks = &ranks});
+      background += dynamic_cast<ThreadRanks&>(ranks).background;
+    });
+    EXPECT_GT(background, 0);
+  }
+}
 
 TEST(RanksTogether, StopWhereOneWishesTo) {
   const Recipe recipe = uneven_recipe("fed_ep", 64);
@@ -144,7 +169,14 @@ TEST(RanksTogether, SeeAQThatIsNotEverybodys) {
     ServerState state;
     state.global = Message(HostVector<float>{1, 2}, HostVector<float>{3, 4});
     EXPECT_NO_THROW(check_same_state(ranks, state));
+    const ServerState good = state;
     if (ranks.rank() == 1) state.global.lambda_span()[1] = 4.0000005f;
+    EXPECT_THROW(check_same_state(ranks, state), RunError);
+    // Nor ADMM's product of factors.
+    state = good;
+    state.factors = good.global;
+    EXPECT_NO_THROW(check_same_state(ranks, state));
+    if (ranks.rank() == 2) state.factors.eta()[0] = 2;
     EXPECT_THROW(check_same_state(ranks, state), RunError);
   });
 }
@@ -166,6 +198,22 @@ SiteState state_of(float x) {
   state.optimizer.steps = 3;
   state.optimizer.slots.push_back(Message(HostVector<float>{x, x}, 1.0f));
   return state;
+}
+
+TEST(RanksTogether, FormGroupsThatKnowOnlyThemselves) {
+  play_ranks(5, [&](Ranks& ranks) {
+    for (const std::size_t size : {1u, 2u, 5u}) {
+      const auto group = ranks.group(size);
+      EXPECT_EQ(group->rank(), ranks.rank() % size);
+      EXPECT_EQ(group->size(), std::min<std::size_t>(size, 5 - ranks.rank() / size * size));
+      std::vector<std::int64_t> one{1};
+      group->sum(one);
+      EXPECT_EQ(one[0], std::int64_t(group->size()));
+    }
+    std::vector<std::int64_t> all{1};
+    ranks.sum(all);
+    EXPECT_EQ(all[0], 5);
+  });
 }
 
 TEST(RankSites, TravelToWhereTheirClientsArePlayed) {

@@ -21,8 +21,8 @@ struct Workforce {
   std::size_t threads = 1;  // of every rank
 };
 
-// The rank of every visit: the longest first, each to whoever has least to do. Where a client's
-// factor is weighs as little work more does.
+// The rank of every visit: the longest first, each to whoever has least to do, and then such changes as
+// help whoever has most. Where a client's factor is weighs as little work more does.
 std::vector<std::size_t> share_out(std::span<const VisitLoad> visits, const Workforce& workforce);
 
 // Indices, the longest first; of two alike the one that comes first.

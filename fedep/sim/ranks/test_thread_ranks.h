@@ -3,11 +3,15 @@
 //   play_ranks(3, [&](Ranks& ranks) { … });      // the same on each of three; an error of one is thrown
 #pragma once
 
+#include <algorithm>
 #include <barrier>
 #include <exception>
 #include <functional>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "fedep/sim/ranks/ranks.h"
 
@@ -20,11 +24,14 @@ class RankHub {
   std::vector<Bytes> said;                  // by rank
   std::vector<std::vector<Bytes>> parcels;  // by rank: what it sends, in order
   std::barrier<> meeting;
+  std::mutex mutex;  // guards groups
+  std::map<std::size_t, std::shared_ptr<RankHub>> groups;
 };
 
 class ThreadRanks final : public Ranks {
  public:
-  ThreadRanks(RankHub& hub, std::size_t rank) : hub_(hub), rank_(rank) {}
+  ThreadRanks(RankHub& hub, std::size_t rank, std::shared_ptr<RankHub> owned = nullptr)
+      : owned_(std::move(owned)), hub_(hub), rank_(rank) {}
 
   std::size_t rank() const override { return rank_; }
   std::size_t size() const override { return hub_.said.size(); }
@@ -43,19 +50,43 @@ class ThreadRanks final : public Ranks {
 
   Bytes broadcast(Bytes bytes) override { return gather(bytes)[0]; }
 
-  std::vector<Bytes> exchange(std::span<const Transfer> transfers,
-                              const std::vector<Bytes>& mine) override {
-    hub_.parcels[rank_] = mine;
+  void begin_exchange(std::vector<Transfer> transfers, std::vector<Bytes> mine) override {
+    has_progressed_ = false;
+    transfers_ = std::move(transfers);
+    mine_ = std::move(mine);
+  }
+  void progress() override { has_progressed_ = true; }
+  std::vector<Bytes> end_exchange() override {
+    if (has_progressed_) ++background;
+    hub_.parcels[rank_] = std::move(mine_);
     hub_.meeting.arrive_and_wait();
     std::vector<Bytes> got;
     std::vector<std::size_t> next(size(), 0);
-    for (const Transfer& transfer : transfers) {
+    for (const Transfer& transfer : transfers_) {
       const Bytes& parcel = hub_.parcels[transfer.from].at(next[transfer.from]++);
       if (transfer.to == rank_) got.push_back(parcel);
     }
     hub_.meeting.arrive_and_wait();
     return got;
   }
+
+  std::unique_ptr<Ranks> group(std::size_t size) override {
+    std::shared_ptr<RankHub> some;
+    {
+      const std::lock_guard lock(hub_.mutex);
+      auto& there = hub_.groups[rank_ / size];
+      if (!there) {
+        there = std::make_shared<RankHub>(std::min(size, this->size() - rank_ / size * size));
+      }
+      some = there;
+    }
+    hub_.meeting.arrive_and_wait();
+    if (is_first()) hub_.groups.clear();
+    hub_.meeting.arrive_and_wait();
+    return std::make_unique<ThreadRanks>(*some, rank_ % size, some);
+  }
+
+  int background = 0;  // exchanges that were on their way while this rank worked
 
  private:
   template <class T>
@@ -68,8 +99,12 @@ class ThreadRanks final : public Ranks {
     }
   }
 
+  std::shared_ptr<RankHub> owned_;  // a group's
   RankHub& hub_;
   std::size_t rank_;
+  std::vector<Transfer> transfers_;
+  std::vector<Bytes> mine_;
+  bool has_progressed_ = false;
 };
 
 // A rank that fails leaves the others, who then wait for nobody: all must fail alike, or none.
