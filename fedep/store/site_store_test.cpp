@@ -11,6 +11,7 @@
 #include "fedep/message/error.h"
 #include "fedep/message/test_folder.h"
 #include "fedep/random/stream.h"
+#include "fedep/store/scratch_store.h"
 
 namespace fedep {
 namespace {
@@ -57,12 +58,15 @@ SiteState state_of(float value) {
 
 const std::vector<std::uint64_t> kOnlyClient7{7};
 
-TEST_F(SiteStores, DiskAndMemoryAgreeInEveryBitWhateverIsDoneToThem) {
+TEST_F(SiteStores, AllAgreeInEveryBitWhateverIsDoneToThem) {
   for (std::uint32_t trial = 0; trial < 4; ++trial) {
     Stream stream({.seed = 1, .step = trial});
     const std::string name = std::to_string(trial);
-    const auto disk = make_disk_store(folder_ / ("disk" + name));
-    const auto memory = make_memory_store(std::make_unique<SiteFiles>(folder_ / ("memory" + name)));
+    std::vector<std::unique_ptr<SiteStore>> stores;
+    stores.push_back(make_memory_store(std::make_unique<SiteFiles>(folder_ / ("memory" + name))));
+    stores.push_back(make_disk_store(folder_ / ("disk" + name)));
+    stores.push_back(make_scratch_store(temporary_.path(),
+                                        std::make_unique<SiteFiles>(folder_ / ("saved" + name))));
     constexpr std::uint64_t kClients = 6;
     std::vector<SiteManifest> saved;
     std::int64_t round = 0;
@@ -72,54 +76,87 @@ TEST_F(SiteStores, DiskAndMemoryAgreeInEveryBitWhateverIsDoneToThem) {
           for (std::uint64_t client = 0; client < kClients; ++client) {
             if (stream.below(2) == 0) continue;
             const SiteState state = random_state(stream);
-            disk->propose(client, round, state);
-            memory->propose(client, round, state);
-            EXPECT_EQ(disk->proposed(client), state);
-            EXPECT_EQ(memory->proposed(client), state);
+            for (const auto& store : stores) {
+              store->propose(client, round, state);
+              EXPECT_EQ(store->proposed(client), state);
+            }
           }
           std::vector<std::uint64_t> taken;
           for (std::uint64_t client = 0; client < kClients; ++client) {
             if (stream.below(2) == 0) taken.push_back(client);
           }
-          disk->settle(round, taken);
-          memory->settle(round, taken);
+          for (const auto& store : stores) store->settle(round, taken);
           ++round;
           break;
         }
         case 0: {
-          const SiteManifest manifest = disk->save();
-          EXPECT_EQ(manifest, memory->save());
-          saved.push_back(manifest);
+          saved.push_back(stores[0]->save());
+          for (const auto& store : stores) EXPECT_EQ(store->save(), saved.back());
           break;
         }
         case 1: {
           if (saved.empty()) break;
           const SiteManifest manifest = saved[stream.below(saved.size())];
-          disk->restore(manifest);
-          memory->restore(manifest);
+          for (const auto& store : stores) store->restore(manifest);
           break;
         }
         case 2: {
           while (saved.size() > 2) saved.erase(saved.begin());
-          disk->keep_only(saved);
-          memory->keep_only(saved);
+          for (const auto& store : stores) store->keep_only(saved);
           break;
         }
         case 3: {
           if (stream.below(3) > 0) break;
-          disk->clear();
-          memory->clear();
+          for (const auto& store : stores) store->clear();
+          break;
+        }
+        case 4: {  // one of them travels, and comes back
+          const std::uint64_t client = stream.below(kClients);
+          for (const auto& store : stores) {
+            if (!store->get(client)) continue;
+            SiteVersion version = store->release(client);
+            EXPECT_EQ(store->get(client), std::nullopt);
+            store->adopt(client, std::move(version));
+          }
           break;
         }
       }
-      EXPECT_EQ(disk->visited(), memory->visited());
-      for (std::uint64_t client = 0; client < kClients; ++client) {
-        EXPECT_EQ(disk->get(client), memory->get(client));
-        EXPECT_EQ(disk->proposed(client), std::nullopt);
-        EXPECT_EQ(memory->proposed(client), std::nullopt);
+      for (const auto& store : stores) {
+        EXPECT_EQ(store->visited(), stores[0]->visited());
+        for (std::uint64_t client = 0; client < kClients; ++client) {
+          EXPECT_EQ(store->get(client), stores[0]->get(client));
+          EXPECT_EQ(store->proposed(client), std::nullopt);
+        }
       }
     }
   }
+}
+
+TEST_F(SiteStores, ScratchLeavesNothingBehindAndSavesOnlyWhatIsAskedFor) {
+  const fs::path scratch = temporary_.path() / "scratch";
+  fs::create_directory(scratch);
+  {
+    const auto store = make_scratch_store(scratch, std::make_unique<SiteFiles>(folder_ / "saved"));
+    for (std::int64_t round = 0; round < 5; ++round) {
+      store->propose(7, round, state_of(float(round)));
+      store->settle(round, kOnlyClient7);
+    }
+    EXPECT_EQ(files("saved"), 0u);
+    const fs::path own = fs::directory_iterator(scratch)->path();
+    EXPECT_EQ(std::distance(fs::directory_iterator(own), fs::directory_iterator()), 1);
+    EXPECT_EQ(store->save(), (SiteManifest{{7, 4}}));
+    EXPECT_EQ(files("saved"), 1u);
+    // What is only there is read there, and stays though no checkpoint names it.
+    store->restore({{7, 4}});
+    store->keep_only({});
+    EXPECT_EQ(store->get(7), state_of(4));
+  }
+  EXPECT_TRUE(fs::is_empty(scratch));
+}
+
+TEST_F(SiteStores, ScratchMustBeAFolderToWriteTo) {
+  EXPECT_THROW(make_scratch_store(folder_ / "nowhere", std::make_unique<SiteFiles>(folder_)),
+               InputError);
 }
 
 TEST_F(SiteStores, AProposalCountsOnceItIsSettledAndElseIsDropped) {
