@@ -57,8 +57,8 @@ int main(int argc, char** argv) {
   fedep::add_run_command(app, exit_code, ranks);
   fedep::add_compare_command(app, exit_code);
   fedep::add_report_command(app, exit_code);
-  fedep::add_reproduce_command(app, exit_code);
-  fedep::add_sweep_command(app, exit_code);
+  fedep::add_reproduce_command(app, exit_code, ranks);
+  fedep::add_sweep_command(app, exit_code, ranks);
   fedep::add_evaluate_command(app, exit_code);
   fedep::add_predict_command(app, exit_code);
   fedep::add_export_command(app, exit_code);

@@ -1,10 +1,12 @@
 #include "app/ranks.h"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <thread>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "app/output.h"
 #include "app/printable.h"
@@ -17,20 +19,23 @@ namespace {
 // Where rank 0 fails as well, it ends all others before this is over.
 constexpr std::chrono::seconds kFirstSpeaks{1};
 
+// Commands whose work ranks share.
+constexpr std::array<std::string_view, 3> kShared{"run", "reproduce", "sweep"};
+
 }  // namespace
 
 std::unique_ptr<Ranks> join_ranks(std::string_view command) {
   std::unique_ptr<Ranks> ranks = start_mpi_ranks();
   if (ranks == nullptr) return nullptr;
   if (!ranks->is_first()) keep_quiet();
-  if (ranks->size() > 1 && command != "run") {
+  if (ranks->size() > 1 && std::ranges::count(kShared, command) == 0) {
     const std::size_t size = ranks->size();
     const bool speaks = ranks->is_first();
     ranks.reset();
     if (!speaks) std::_Exit(0);
     throw InputError(fmt::format(
-        "{} ranks were started, but only `fedep run` is shared out among them, not `fedep {}`",
-        size, command));
+        "{} ranks were started, but only fedep {} are shared out among them, not `fedep {}`", size,
+        fmt::join(kShared, ", "), command));
   }
   return ranks;
 }

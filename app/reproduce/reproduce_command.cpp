@@ -18,6 +18,7 @@
 #include "app/reproduce/comparison.h"
 #include "app/reproduce/finished_run.h"
 #include "app/reproduce/paper_tables.h"
+#include "app/reproduce/plan_deal.h"
 #include "app/reproduce/reproduce_check.h"
 #include "app/reproduce/reproduce_plan.h"
 #include "app/reproduce/result_curve.h"
@@ -26,6 +27,7 @@
 #include "app/reproduce/table_metrics.h"
 #include "app/run/interrupt.h"
 #include "app/run/last_evaluation.h"
+#include "app/run/run_home.h"
 #include "app/run/run_recipe.h"
 #include "app/trust.h"
 #include "app/version.h"
@@ -44,6 +46,8 @@ struct ReproduceOptions {
   std::string device = "cpu";
   std::string precision = "tf32";
   std::size_t threads = 1;
+  std::size_t ranks_per_run = 1;
+  std::string scratch;
   std::string data;
   std::string results;
   std::string readme;
@@ -68,13 +72,16 @@ RunRecipeOptions run_options(const ReproduceOptions& options, const Plan& plan) 
           .resume = is_begun(plan.out),
           .device = options.device,
           .precision = options.precision,
+          .scratch = options.scratch,
           .burn_in = burn_in_folder(options),
           .keep_after = plan.keep_after};
 }
 
 Result result_of(const ReproduceOptions& options, const Plan& plan, const History& history,
-                 bool played_now) {
+                 bool played_now, Ranks* ranks = nullptr) {
   const RunSummary summary = summary_of(history);
+  RunRecipeOptions own = run_options(options, plan);
+  own.ranks = ranks;
   const PaperTable* table = find_paper_table(options.plan.table);
   return {.table = options.plan.table,
           .row = plan.row,
@@ -85,7 +92,7 @@ Result result_of(const ReproduceOptions& options, const Plan& plan, const Histor
                          : last_metrics(history.rounds),
           .seconds = summary.seconds,
           .refused_rounds = summary.refused_rounds,
-          .device = played_now ? device_text(run_options(options, plan)) : summary.device,
+          .device = played_now ? device_text(own) : summary.device,
           .date = date_of(plan.out / "log.jsonl"),  // when the run ended
           .version = played_now ? version_text() : summary.version,
           .curve = curve_of_run(history.rounds, plan.recipe,
@@ -167,37 +174,69 @@ void check_before_work(const ReproduceOptions& options, const std::vector<Plan>&
   check_reproduce(unfinished, inputs);
 }
 
+// Of a run that is over: told of, and kept.
+Result take_result(const ReproduceOptions& options, const Plan& plan, const History& history,
+                   bool played_now, Ranks* ranks) {
+  tell_uneven_scores(plan, history);
+  tell_distrust(plan, history);
+  const Result result = result_of(options, plan, history, played_now, ranks);
+  keep(options, plan, result, played_now);
+  return result;
+}
+
+Result read_result(const ReproduceOptions& options, const Plan& plan) {
+  restore_evaluation_of(options, plan);
+  return take_result(options, plan, read_history(plan.out / "log.jsonl"), false, nullptr);
+}
+
+// Plays a run that is this process's, alone or with its group, and where it leads gives the result.
+// False after a wish to stop.
+bool play_plan(const ReproduceOptions& options, const Plan& plan, const PlanDeal& deal, bool resume,
+               std::optional<Result>& result) {
+  if (deal.group() == nullptr && interrupt_requested()) return false;  // in the last round before
+  RunRecipeOptions how = run_options(options, plan);
+  how.ranks = deal.group();
+  how.resume = resume;
+  const RecipeRun run = run_recipe(plan.recipe, how);
+  if (run.result.end == RunEnd::interrupted) {
+    say("{}\n", stop_text(run.result, "the same command goes on"));
+    return false;
+  }
+  // Other settings of scores and checkpoints need no round.
+  const bool played = run.result.played > 0;
+  if (deal.leads()) result = take_result(options, plan, run.history, played, deal.group());
+  return true;
+}
+
 // Exit code 130 after Ctrl-C; what was finished until then is kept.
-int run_plans(const ReproduceOptions& options) {
-  check_device(options.device, options.precision);
+int run_plans(const ReproduceOptions& options, Ranks* ranks) {
+  check_device(options.device, options.precision, ranks != nullptr);
+  check_scratch(options.scratch);
   const std::vector<Plan> plans = plan_of(options.plan);
-  check_before_work(options, plans);
-  std::vector<Result> results;
-  for (std::size_t i = 0; i < plans.size(); ++i) {
+  if (ranks == nullptr || ranks->is_first()) check_before_work(options, plans);
+  const PlanDeal deal(ranks, options.ranks_per_run, plans);
+  std::vector<std::optional<Result>> taken(plans.size());
+  bool stopped = false;
+  for (std::size_t i = 0; i < plans.size() && !stopped; ++i) {
     const Plan& plan = plans[i];
-    const bool finished = is_finished(plan);
-    History history;
-    bool played = false;  // a round of it; other settings of scores and checkpoints need none
+    const PlanDeal::Found found = deal.is_mine(i) ? deal.find(plan) : PlanDeal::Found{};
     say("[{}/{}] {} {}, seed {}, {} rounds: {}\n", i + 1, plans.size(), options.plan.table,
         plan.row, plan.recipe.seed, rounds_of(plan.recipe),
-        finished ? "finished already" : plan.out.string());
-    if (finished) {
-      restore_evaluation_of(options, plan);
-      history = read_history(plan.out / "log.jsonl");
-    } else {
-      if (interrupt_requested()) return 130;  // in the last round of the run before
-      RecipeRun run = run_recipe(plan.recipe, run_options(options, plan));
-      if (run.result.end == RunEnd::interrupted) {
-        say("{}\n", stop_text(run.result, "the same command goes on"));
-        return 130;
-      }
-      played = run.result.played > 0;
-      history = std::move(run.history);
+        !deal.is_mine(i) ? deal.players(i)
+        : found.finished ? "finished already"
+                         : plan.out.string());
+    if (!deal.is_mine(i)) continue;
+    if (!found.finished) {
+      stopped = !play_plan(options, plan, deal, found.begun, taken[i]);
+    } else if (deal.leads()) {
+      taken[i] = read_result(options, plan);
     }
-    tell_uneven_scores(plan, history);
-    tell_distrust(plan, history);
-    results.push_back(result_of(options, plan, history, played));
-    keep(options, plan, results.back(), played);
+  }
+  if (!deal.wait_for_all(stopped)) return 130;
+  if (!deal.speaks()) return 0;
+  std::vector<Result> results;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    results.push_back(taken[i] ? *taken[i] : read_result(options, plans[i]));
   }
   print_text("{}", comparison(options.plan.table, results, true));
   if (!options.report.empty()) {
@@ -219,19 +258,20 @@ void write_tables(const ReproduceOptions& options) {
   }
 }
 
-int reproduce(const ReproduceOptions& options) {
+int reproduce(const ReproduceOptions& options, Ranks* ranks) {
   if (options.plan.table.empty() && options.readme.empty()) {
     throw InputError("reproduce: a table such as table2 must be named, but none is");
   }
   int exit_code = 0;
-  if (!options.plan.table.empty()) exit_code = run_plans(options);
-  if (exit_code == 0 && !options.readme.empty()) write_tables(options);
+  if (!options.plan.table.empty()) exit_code = run_plans(options, ranks);
+  const bool speaks = ranks == nullptr || ranks->is_first();
+  if (exit_code == 0 && speaks && !options.readme.empty()) write_tables(options);
   return exit_code;
 }
 
 }  // namespace
 
-void add_reproduce_command(Command& app, int& exit_code) {
+void add_reproduce_command(Command& app, int& exit_code, const std::unique_ptr<Ranks>& ranks) {
   auto options = std::make_shared<ReproduceOptions>();
   Command* command = app.add_subcommand(
       "reproduce", "run a table of the paper and print paper | ours | difference");
@@ -251,6 +291,8 @@ void add_reproduce_command(Command& app, int& exit_code) {
                       "products on a GPU: tf32, or float32 for agreement with the CPU");
   command->add_option("--threads", options->threads, "clients in parallel")
       ->check(whole_number(1, 1024));
+  add_deal_options(*command, options->ranks_per_run);
+  add_scratch_option(*command, options->scratch);
   command->add_option("--data", options->data, "folder with data sets; default $FEDEP_DATA");
   command->add_option("--recipes", options->plan.recipes,
                       "folder with recipes, in it or in folders below; default recipe");
@@ -271,7 +313,8 @@ void add_reproduce_command(Command& app, int& exit_code) {
                       "folder, between <!-- table2 --> and <!-- end -->");
   command->add_option("--report", options->report,
                       "write a page of these runs, and of all results, to this file");
-  command->callback([options, &exit_code] { exit_code = reproduce(*options); });
+  command->callback(
+      [options, &exit_code, &ranks] { exit_code = reproduce(*options, ranks.get()); });
 }
 
 }  // namespace fedep

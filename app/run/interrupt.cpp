@@ -20,7 +20,7 @@ extern "C" void on_interrupt(int) {
 }  // namespace
 
 void catch_interrupts(bool one_of_several) {
-  is_rank = one_of_several;
+  if (one_of_several) is_rank = 1;
   std::signal(SIGINT, on_interrupt);
   std::signal(SIGTERM, on_interrupt);
   std::signal(SIGUSR1, on_interrupt);

@@ -6,7 +6,7 @@
 namespace fedep {
 
 // `one_of_several`: this process is a rank of a run, and launchers send signals more than once; all
-// stop after a round, and further signals change nothing.
+// stop after a round, and further signals change nothing. A rank stays one.
 void catch_interrupts(bool one_of_several = false);
 bool interrupt_requested();
 

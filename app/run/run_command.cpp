@@ -39,6 +39,7 @@ struct RunOptions {
   std::optional<int> watch;  // port
   bool settings = false;     // only print them
   bool mixed_cpus = false;
+  std::string scratch;
 };
 
 void add_recipe_options(Command& command, RunOptions& options) {
@@ -91,6 +92,7 @@ int run(const RunOptions& options, Ranks* ranks) {
                                                            .precision = options.precision,
                                                            .ranks = ranks,
                                                            .mixed_cpus = options.mixed_cpus,
+                                                           .scratch = options.scratch,
                                                            .live = live});
   if (!first) return 0;  // rank 0 answers for all
   const RunResult& result = played.result;
@@ -160,6 +162,7 @@ void add_run_command(Command& app, int& exit_code, const std::unique_ptr<Ranks>&
                    "show the run while it goes on, at this port of 127.0.0.1; 0: a free one")
       ->type_name("PORT")
       ->check(whole_number(0, 65535));
+  add_scratch_option(*command, options->scratch);
   command->add_flag("--mixed-cpus", options->mixed_cpus,
                     "ranks may compute differently: bits then depend on who plays whom");
   command->callback([options, &exit_code, &ranks] { exit_code = run(*options, ranks.get()); });

@@ -1,7 +1,9 @@
 // Where a run's factors are kept.
 #pragma once
 
+#include <filesystem>
 #include <memory>
+#include <string>
 
 #include "fedep/config/recipe.h"
 #include "fedep/round/site_store.h"
@@ -10,8 +12,15 @@
 
 namespace fedep {
 
-// Where factors live elsewhere, what a checkpoint saves of them is in files alone.
+// Where factors live elsewhere, what a checkpoint saves of them is in files alone. `scratch`: where
+// those that are on a disk are between checkpoints; empty: where they are saved.
 std::unique_ptr<SiteStore> make_home(const Recipe& recipe, const RunDirectory& directory,
-                                     const PlaceRow& place);
+                                     const PlaceRow& place, const std::filesystem::path& scratch);
+
+// Throws InputError for a --scratch that nothing can be written to.
+void check_scratch(const std::filesystem::path& scratch);
+// Empty, or why nothing goes there.
+std::string scratch_remark(const Recipe& recipe, const PlaceRow& place,
+                           const std::filesystem::path& scratch);
 
 }  // namespace fedep

@@ -6,6 +6,11 @@
 
 namespace fedep {
 
+void add_scratch_option(Command& command, std::string& scratch) {
+  command.add_option("--scratch", scratch,
+                     "folder for what need not outlive the command, such as a machine's own disk");
+}
+
 std::filesystem::path data_folder(const std::string& option) {
   if (!option.empty()) return option;
   const char* from_environment = std::getenv("FEDEP_DATA");
@@ -22,9 +27,10 @@ PlaceOptions place_options(const RunRecipeOptions& options) {
           .precision = find_precision(options.precision)};
 }
 
-void check_device(const std::string& device, const std::string& precision) {
+void check_device(const std::string& device, const std::string& precision, bool over_ranks) {
   find_precision(precision);
-  if (const std::string why = find_place(device, 1).problem(); !why.empty()) throw InputError(why);
+  const std::string why = find_place(device, 1, over_ranks).problem();
+  if (!why.empty()) throw InputError(why);
 }
 
 std::string device_text(const RunRecipeOptions& options) {

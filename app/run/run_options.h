@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "app/command.h"
 #include "fedep/sim/place/places.h"
 
 namespace fedep {
@@ -19,15 +20,18 @@ struct RunRecipeOptions {
   std::size_t threads = 1;
   bool resume = false;  // the run that is in `out`
   std::string device = "cpu";
-  std::string precision = "tf32";  // of products on a GPU
-  Ranks* ranks = nullptr;          // that play the run together
-  bool mixed_cpus = false;         // even where they compute differently
+  std::string precision = "tf32";      // of products on a GPU
+  Ranks* ranks = nullptr;              // that play the run together
+  bool mixed_cpus = false;             // even where they compute differently
+  std::filesystem::path scratch = {};  // for what need not outlive this process; empty: nowhere
   // Where rounds that rows have in common are kept (store/burn_in.h), empty: nowhere; and after
   // which rounds.
   std::filesystem::path burn_in = {};
   std::vector<std::int64_t> keep_after = {};
   LiveReport* live = nullptr;  // is told of every round
 };
+
+void add_scratch_option(Command& command, std::string& scratch);
 
 // What --data names, or else $FEDEP_DATA.
 std::filesystem::path data_folder(const std::string& option);
@@ -36,9 +40,9 @@ std::filesystem::path data_folder(const std::string& option);
 const PlaceRow& place_of(const RunRecipeOptions& options);
 PlaceOptions place_options(const RunRecipeOptions& options);
 
-// Throws InputError for a --device that does not exist or that this build or machine does not have,
-// and for a --precision that does not exist.
-void check_device(const std::string& device, const std::string& precision);
+// Throws InputError for a --device that does not exist, that this build or machine does not have or,
+// with `over_ranks`, that several ranks do not share, and for a --precision that does not exist.
+void check_device(const std::string& device, const std::string& precision, bool over_ranks = false);
 // As run logs name it: "cpu: <model>, 2 threads", "cuda NVIDIA H200 (tf32)".
 std::string device_text(const RunRecipeOptions& options);
 

@@ -210,6 +210,7 @@ void warn_of_run(const Recipe& recipe, const std::vector<Phase>& phases, const T
 RecipeRun run_recipe(const Recipe& given, const RunRecipeOptions& options) {
   // A launcher's signal must not end one rank alone, whatever it is doing.
   if (options.ranks != nullptr) catch_interrupts(true);
+  check_scratch(options.scratch);
   check_data_size(given.data, total_memory());
   const std::unique_ptr<Task> task = make_task(given, options.data);
   const Recipe recipe = with_families(given, *task, options);
@@ -228,9 +229,10 @@ RecipeRun run_recipe(const Recipe& given, const RunRecipeOptions& options) {
   const OpenRun run = open_run(recipe, options, header.data);
   if (options.ranks != nullptr) check_shared_directory(*options.ranks, options.out);
   write_features(run.directory, *task);
-  const std::unique_ptr<SiteStore> home = make_home(recipe, run.directory, where);
+  const std::unique_ptr<SiteStore> home = make_home(recipe, run.directory, where, options.scratch);
   const std::unique_ptr<Place> place = where.make(recipe, *task, *home, place_options(options));
   tell(where.remark(recipe));
+  tell(scratch_remark(recipe, where, options.scratch));
 
   const bool is_new = run.directory.checkpoints().empty();
   const std::optional<SharedBurnIn> burn_in = find_burn_in(recipe, data, options, task->layout());

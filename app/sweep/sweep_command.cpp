@@ -16,9 +16,11 @@
 #include "app/file_name.h"
 #include "app/output.h"
 #include "app/reproduce/finished_run.h"
+#include "app/reproduce/plan_deal.h"
 #include "app/reproduce/reproduce_check.h"
 #include "app/reproduce/table_metrics.h"
 #include "app/run/interrupt.h"
+#include "app/run/run_home.h"
 #include "app/run/run_recipe.h"
 #include "app/sweep/sweep_table.h"
 #include "app/trust.h"
@@ -40,8 +42,8 @@ struct SweepOptions {
   std::vector<std::uint64_t> seeds;  // none: the recipe's own
   std::optional<std::int64_t> rounds;
   std::string out, data, figure, score;
-  std::string device = "cpu", precision = "tf32";
-  std::size_t threads = 1;
+  std::string device = "cpu", precision = "tf32", scratch;
+  std::size_t threads = 1, ranks_per_run = 1;
   bool json = false;
 };
 
@@ -51,9 +53,8 @@ fs::path folder_of(const SweepOptions& options) {
 }
 
 // A run of each cell with each seed, cell after cell. All recipes are read before anything is played.
-std::vector<std::vector<Plan>> plans_of(const SweepOptions& options,
-                                        const std::vector<Cell>& cells) {
-  std::vector<std::vector<Plan>> plans;
+std::vector<Plan> plans_of(const SweepOptions& options, const std::vector<Cell>& cells) {
+  std::vector<Plan> plans;
   for (const Cell& cell : cells) {
     std::vector<std::string> overrides = options.set;
     overrides.insert(overrides.end(), cell.overrides.begin(), cell.overrides.end());
@@ -61,60 +62,48 @@ std::vector<std::vector<Plan>> plans_of(const SweepOptions& options,
     if (options.rounds) recipe = shortened(std::move(recipe), *options.rounds);
     std::vector<std::uint64_t> seeds = options.seeds;
     if (seeds.empty()) seeds.push_back(recipe.seed);
-    std::vector<Plan>& own = plans.emplace_back();
     for (const std::uint64_t seed : seeds) {
       recipe.seed = seed;
       const std::string name = cell.overrides.empty() ? "recipe" : cell.name();
-      own.push_back({.row = name,
-                     .recipe = recipe,
-                     .out = folder_of(options) /
-                            file_name_part(fmt::format("{}", fmt::join(cell.overrides, "+"))) /
-                            fmt::format("seed-{}", seed),
-                     .shortened = options.rounds.has_value()});
+      plans.push_back({.row = name,
+                       .recipe = recipe,
+                       .out = folder_of(options) /
+                              file_name_part(fmt::format("{}", fmt::join(cell.overrides, "+"))) /
+                              fmt::format("seed-{}", seed),
+                       .shortened = options.rounds.has_value()});
     }
   }
   return plans;
 }
 
-void check_before_work(const SweepOptions& options, const std::vector<std::vector<Plan>>& plans) {
-  check_device(options.device, options.precision);
+void check_before_work(const SweepOptions& options, const std::vector<Plan>& plans) {
   std::vector<Plan> unfinished;
-  for (const auto& cell : plans) {
-    for (const Plan& plan : cell) {
-      if (!is_finished(plan.recipe, plan.out)) unfinished.push_back(plan);
-    }
+  for (const Plan& plan : plans) {
+    if (!is_finished(plan.recipe, plan.out)) unfinished.push_back(plan);
   }
   check_reproduce(unfinished,
                   {.table = "sweep", .data = data_folder(options.data), .device = options.device});
 }
 
-RunRecipeOptions run_options(const SweepOptions& options, const Plan& plan) {
-  return {.out = plan.out,
-          .data = data_folder(options.data),
-          .threads = options.threads,
-          .resume = is_begun(plan.out),
-          .device = options.device,
-          .precision = options.precision};
+// Plays a run that is this process's, alone or with its group. False after a wish to stop; what was
+// finished until then is kept.
+bool play_plan(const SweepOptions& options, const Plan& plan, const PlanDeal& deal, bool resume) {
+  if (deal.group() == nullptr && interrupt_requested()) return false;
+  const RecipeRun run = run_recipe(plan.recipe, {.out = plan.out,
+                                                 .data = data_folder(options.data),
+                                                 .threads = options.threads,
+                                                 .resume = resume,
+                                                 .device = options.device,
+                                                 .precision = options.precision,
+                                                 .ranks = deal.group(),
+                                                 .scratch = options.scratch});
+  if (run.result.end != RunEnd::interrupted) return true;
+  say("{}\n", stop_text(run.result, "the same command goes on"));
+  return false;
 }
 
-// Nothing after Ctrl-C; what was finished until then is kept.
-std::optional<SweptRun> swept(const SweepOptions& options, const Plan& plan,
-                              std::string_view place) {
-  const bool finished = is_finished(plan.recipe, plan.out);
-  say("[{}] {}, seed {}: {}\n", place, plan.row, plan.recipe.seed,
-      finished ? "finished already" : plan.out.string());
-  History history;
-  if (finished) {
-    history = read_history(plan.out / "log.jsonl");
-  } else {
-    if (interrupt_requested()) return std::nullopt;
-    RecipeRun run = run_recipe(plan.recipe, run_options(options, plan));
-    if (run.result.end == RunEnd::interrupted) {
-      say("{}\n", stop_text(run.result, "the same command goes on"));
-      return std::nullopt;
-    }
-    history = std::move(run.history);
-  }
+SweptRun swept(const Plan& plan) {
+  const History history = read_history(plan.out / "log.jsonl");
   SweptRun out{plan.recipe.seed, plan.out, last_metrics(history.rounds),
                verdict_of(plan.recipe, history)};
   if (out.verdict.trust == Trust::none) {
@@ -160,28 +149,38 @@ void write_figure(const SweepOptions& options, const std::vector<SweptCell>& cel
   say("{} is in {}\n", style.title, options.figure);
 }
 
-int sweep(const SweepOptions& options) {
+int sweep(const SweepOptions& options, Ranks* ranks) {
   std::vector<GridKey> grid;
   for (const std::string& text : options.grid) grid.push_back(parse_grid_key(text));
   const std::vector<Cell> cells = cells_of(grid);
-  const std::vector<std::vector<Plan>> plans = plans_of(options, cells);
-  check_before_work(options, plans);
-  const std::size_t all = cells.size() * plans.front().size();
+  const std::vector<Plan> plans = plans_of(options, cells);
+  check_device(options.device, options.precision, ranks != nullptr);
+  check_scratch(options.scratch);
+  if (ranks == nullptr || ranks->is_first()) check_before_work(options, plans);
+  const PlanDeal deal(ranks, options.ranks_per_run, plans);
+  bool stopped = false;
+  for (std::size_t i = 0; i < plans.size() && !stopped; ++i) {
+    const PlanDeal::Found found = deal.is_mine(i) ? deal.find(plans[i]) : PlanDeal::Found{};
+    say("[{}/{}] {}, seed {}: {}\n", i + 1, plans.size(), plans[i].row, plans[i].recipe.seed,
+        !deal.is_mine(i) ? deal.players(i)
+        : found.finished ? "finished already"
+                         : plans[i].out.string());
+    if (!deal.is_mine(i) || found.finished) continue;
+    stopped = !play_plan(options, plans[i], deal, found.begun);
+  }
+  if (!deal.wait_for_all(stopped)) return 130;
+  if (!deal.speaks()) return 0;
   std::vector<SweptCell> done;
-  std::size_t place = 0;
-  for (std::size_t c = 0; c < cells.size(); ++c) {
-    SweptCell& cell = done.emplace_back(SweptCell{cells[c], {}});
-    for (const Plan& plan : plans[c]) {
-      const auto run = swept(options, plan, fmt::format("{}/{}", ++place, all));
-      if (!run) return 130;
-      cell.runs.push_back(*run);
-    }
+  const std::size_t seeds = plans.size() / cells.size();
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    if (i % seeds == 0) done.push_back({cells[i / seeds], {}});
+    done.back().runs.push_back(swept(plans[i]));
   }
   const Json json = sweep_json(options.recipe, grid, done);
   const std::string text = json.dump(2) + "\n";
   replace_file(folder_of(options) / "sweep.json", std::as_bytes(std::span(text)));
   print_text("{}", options.json ? json.dump() + "\n" : sweep_text(done));
-  if (cells.size() > 1 && plans.front().front().recipe.data.validation_fraction == 0) {
+  if (cells.size() > 1 && plans.front().recipe.data.validation_fraction == 0) {
     say("these are scores of the held-out examples: settings that are chosen by them have seen "
         "them; "
         "--set data.validation_fraction=0.2 scores training examples that are left out instead\n");
@@ -192,7 +191,7 @@ int sweep(const SweepOptions& options) {
 
 }  // namespace
 
-void add_sweep_command(Command& app, int& exit_code) {
+void add_sweep_command(Command& app, int& exit_code, const std::unique_ptr<Ranks>& ranks) {
   auto options = std::make_shared<SweepOptions>();  // shared: the callback outlives this function
   Command* command = app.add_subcommand(
       "sweep", "a recipe with every combination of some settings and seeds, in one table");
@@ -215,10 +214,12 @@ void add_sweep_command(Command& app, int& exit_code) {
                       "products on a GPU: tf32, or float32 for agreement with the CPU");
   command->add_option("--threads", options->threads, "clients in parallel")
       ->check(whole_number(1, 1024));
+  add_deal_options(*command, options->ranks_per_run);
+  add_scratch_option(*command, options->scratch);
   command->add_option("--figure", options->figure, "draw a score's curves into this SVG file");
   command->add_option("--score", options->score, "that the picture shows; default the first");
   command->add_flag("--json", options->json, "one line of JSON in place of the table");
-  command->callback([options, &exit_code] { exit_code = sweep(*options); });
+  command->callback([options, &exit_code, &ranks] { exit_code = sweep(*options, ranks.get()); });
 }
 
 }  // namespace fedep

@@ -9,10 +9,14 @@
 //               "runs": [{"seed", "run", "scores": {…}, "trust"}]}]}
 #pragma once
 
+#include <memory>
+
 #include "app/command.h"
+#include "fedep/sim/ranks/ranks.h"
 
 namespace fedep {
 
-void add_sweep_command(Command& app, int& exit_code);
+// `ranks`: that share the runs, once there are some.
+void add_sweep_command(Command& app, int& exit_code, const std::unique_ptr<Ranks>& ranks);
 
 }  // namespace fedep

@@ -1,0 +1,95 @@
+#include "app/reproduce/plan_deal.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "app/reproduce/finished_run.h"
+#include "app/run/interrupt.h"
+#include "app/run/run_recipe.h"
+#include "app/whole_number.h"
+#include "fedep/config/write_recipe.h"
+#include "fedep/message/error.h"
+#include "fedep/sim/ranks/same_ranks.h"
+#include "fedep/sim/ranks/share_out.h"
+
+namespace fedep {
+namespace {
+
+std::string text_of(std::span<const Plan> plans) {
+  std::string text;
+  for (const Plan& plan : plans) text += plan.out.string() + "\n" + to_toml(plan.recipe);
+  return text;
+}
+
+// About what a run's clients compute, without having looked at their data.
+std::int64_t cost_of(const Recipe& recipe) {
+  return rounds_of(recipe) * std::max(1, recipe.server.clients_per_round) *
+         std::max(1, recipe.client.epochs);
+}
+
+}  // namespace
+
+void add_deal_options(Command& command, std::size_t& ranks_per_run) {
+  command
+      .add_option("--ranks-per-run", ranks_per_run,
+                  "where several ranks were started: so many play a run together")
+      ->check(whole_number(1));
+}
+
+PlanDeal::PlanDeal(Ranks* ranks, std::size_t ranks_per_run, std::span<const Plan> plans)
+    : ranks_(ranks), ranks_per_run_(ranks_per_run), groups_of_(plans.size(), 0) {
+  const std::size_t size = ranks == nullptr ? 1 : ranks->size();
+  if (ranks_per_run > size) {
+    throw InputError(fmt::format(
+        "--ranks-per-run must be at most {}, the number of ranks, but is {}", size, ranks_per_run));
+  }
+  if (ranks == nullptr) return;
+  catch_interrupts(true);
+  compare_ranks(*ranks,
+                std::vector<Fact>{{"plan of runs", text_of(plans)},
+                                  {"--ranks-per-run", fmt::format("{}", ranks_per_run)}},
+                false);
+  // Others may finish a run before this one has looked: rank 0 has.
+  Bytes finished(plans.size());
+  if (ranks->is_first()) {
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      finished[i] = std::byte(is_finished(plans[i].recipe, plans[i].out));
+    }
+  }
+  finished = ranks->broadcast(std::move(finished));
+  std::vector<VisitLoad> runs;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const bool is_over = finished[i] != std::byte(0);
+    runs.push_back({.cost = is_over ? 0 : cost_of(plans[i].recipe), .home = std::nullopt});
+  }
+  groups_of_ = share_out(runs, {.ranks = (size + ranks_per_run - 1) / ranks_per_run});
+  group_number_ = ranks->rank() / ranks_per_run;
+  if (ranks_per_run > 1) group_ = ranks->group(ranks_per_run);
+}
+
+std::string PlanDeal::players(std::size_t plan) const {
+  const std::size_t first = groups_of_[plan] * ranks_per_run_;
+  const std::size_t end = std::min(first + ranks_per_run_, ranks_ == nullptr ? 1 : ranks_->size());
+  if (end == first + 1) return fmt::format("rank {}", first);
+  return fmt::format("ranks {} to {}", first, end - 1);
+}
+
+PlanDeal::Found PlanDeal::find(const Plan& plan) const {
+  Found found;
+  if (leads()) {
+    found = {.begun = is_begun(plan.out), .finished = is_finished(plan.recipe, plan.out)};
+  }
+  if (group_ == nullptr) return found;
+  return values_of<Found>(group_->broadcast(bytes_of(found))).at(0);
+}
+
+bool PlanDeal::wait_for_all(bool stopped) const {
+  if (ranks_ == nullptr) return !stopped;
+  ranks_->wait_for_all();
+  const std::vector<Bytes> told = ranks_->gather(bytes_of(std::byte(stopped)));
+  return std::ranges::count(told, Bytes{std::byte(1)}) == 0;
+}
+
+}  // namespace fedep

@@ -1,0 +1,60 @@
+// Runs of one command (a table's, a sweep's) dealt out among ranks. Groups of ranks play theirs one
+// after the other and hear nothing of one another until all runs are over.
+//
+//   PlanDeal deal(ranks, 2, plans);                    // two ranks play a run together
+//   for (std::size_t i = 0; i < plans.size(); ++i) {
+//     if (deal.is_mine(i)) run_recipe(plans[i].recipe, {.ranks = deal.group(), …});
+//   }
+//   deal.wait_for_all(false);                          // now every run is there
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "app/command.h"
+#include "app/reproduce/reproduce_plan.h"
+#include "fedep/sim/ranks/ranks.h"
+
+namespace fedep {
+
+void add_deal_options(Command& command, std::size_t& ranks_per_run);
+
+class PlanDeal {
+ public:
+  // `ranks` null: this process plays all of them. Throws InputError, on every rank, where ranks have
+  // different plans, or more of them are to play a run than there are.
+  PlanDeal(Ranks* ranks, std::size_t ranks_per_run, std::span<const Plan> plans);
+
+  bool is_mine(std::size_t plan) const { return groups_of_[plan] == group_number_; }
+  // Those that play a run together; null: each of them is one process's.
+  Ranks* group() const { return group_.get(); }
+  // This process writes what its runs leave.
+  bool leads() const { return group_ == nullptr || group_->is_first(); }
+  // This process prints what all runs come to.
+  bool speaks() const { return ranks_ == nullptr || ranks_->is_first(); }
+  // "ranks 2 and 3": who plays it.
+  std::string players(std::size_t plan) const;
+
+  // What the group's first rank finds of a run, told to all of the group.
+  struct Found {
+    bool begun = false;
+    bool finished = false;
+  };
+  Found find(const Plan& plan) const;
+
+  // Until all have played theirs. False where one was asked to stop.
+  bool wait_for_all(bool stopped) const;
+
+ private:
+  Ranks* ranks_;
+  std::size_t ranks_per_run_;
+  std::unique_ptr<Ranks> group_;
+  std::size_t group_number_ = 0;
+  std::vector<std::size_t> groups_of_;  // by plan
+};
+
+}  // namespace fedep
