@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """Runs over MPI: the same bytes whatever the number of ranks, and whatever becomes of them.
 
-    mpi_test.py PROGRAM CRASH_AT_LIBRARY [--cycles N]
+    mpi_test.py PROGRAM CRASH_AT_LIBRARY [--cycles N] [--all]
 
-Starts ranks on this machine with Open MPI's mpirun. N: how often a run loses a random rank (default 5).
+Starts ranks on this machine with Open MPI's mpirun. N: how often a run loses a random rank (default 5). With --all every recipe
+is played by 1, 2, 3, 4 and 7 ranks of one and two threads; else each by one such number in turn.
 """
 
 import argparse
+import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -21,6 +24,8 @@ from program import RECIPE, FolderTest, Program, contents, log_lines
 
 PROGRAM = LIBRARY = None
 CYCLES = 5
+ALL = False
+NUMBERS = [(ranks, threads) for threads in (1, 2) for ranks in (3, 2, 7, 4, 1)]
 MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
 # Containers may forbid that one process reads another one's memory; ranks that wait make room for those that work.
 QUIET = {
@@ -72,7 +77,33 @@ def inferred(name, **settings):
     return f'[phase.inference]\nname = "{name}"\n' + "\n".join(f"{key} = {value}" for key, value in settings.items())
 
 
-# Every algorithm and method, both memories of factors, both grids; "regression" has real targets, "toy" exact moments.
+# A few numbers for each client, for methods that have no chains.
+TABLE = """
+seed = 5
+[data]
+name = "regression"
+clients = 7
+dimension = 3
+examples = 20
+[server]
+clients_per_round = 4
+prior = {{ mean = 0.0, precision = 1.0 }}
+[[phase]]
+algorithm = "{algorithm}"
+rounds = 4
+guard = "back_off"
+[phase.inference]
+name = "{method}"
+family = "full"
+[evaluate]
+samples = 3
+[checkpoint]
+every = 2
+"""
+PRIOR = "prior = { mean = 0.0, precision = 1.0 }\ndamping = \"1/K\""
+IVON = inferred("ivon", initial_scale=0.1, decay=0.95, samples=2)
+
+# Every algorithm and method, both memories of factors, both grids; "toy" has exact moments. `fedep list` says whether that is so.
 METHODS = {
     "scaled_identity": {"alpha": 0.02},
     "sample_moments": {"shrinkage": 0.001, "rho": 0.01, "mixin_epochs": 1},
@@ -81,6 +112,7 @@ METHODS = {
 }
 RECIPES = {
     "toy": RECIPE,
+    "toy_identity": RECIPE.replace('"exact"', '"exact_identity"'),
     "fed_avg": uneven("fed_avg"),
     "fed_pa": uneven("fed_pa", "[phase.inference]\nrho = 0.01\nmixin_epochs = 1"),
     "fed_sep_laplace": uneven("fed_sep", inferred("laplace", alpha=0.02)),
@@ -90,11 +122,22 @@ RECIPES = {
     "fed_ep_not_saved": uneven("fed_ep", LAPLACE, checkpoint="factors = false"),
     "fed_ep_momentum": uneven("fed_ep", LAPLACE, server='optimizer = { name = "sgd", lr = 0.5, momentum = 0.9 }'),
     **{f"fed_ep_{name}": uneven("fed_ep", inferred(name, **settings)) for name, settings in METHODS.items()},
+    "fed_prox": uneven("fed_prox", "mu = 0.1"),
+    "fed_dyn": uneven("fed_dyn", "mu = 0.1"),
+    "pvi": uneven("pvi", inferred("ngvi", alpha=0.02), server=PRIOR),
+    "fed_lap": uneven("fed_lap", inferred("map"), server=PRIOR),
+    "fed_lap_cov": uneven("fed_lap_cov", 'guard = "back_off"\n' + inferred("laplace", alpha=0.02), server=PRIOR),
+    "bayes_admm": uneven("bayes_admm", 'penalty = 1.0\ndual_rate = 0.3\nguard = "back_off"\n' + IVON, server=PRIOR),
+    "fed_ivon": uneven("fed_ivon", IVON, server=PRIOR),
+    "fed_ep_ivon": uneven("fed_ep", 'guard = "back_off"\n' + IVON, server=PRIOR),
+    "fed_ep_quadrature": TABLE.format(algorithm="fed_ep", method="quadrature"),
+    "fed_ep_hmc": TABLE.format(algorithm="fed_ep", method="hmc"),
+    "fed_sep_full_ngvi": TABLE.format(algorithm="fed_sep", method="ngvi"),
 }
 
 
-def play(ranks, *arguments, program=None, **options):
-    return subprocess.run(over(ranks, *arguments, program=program), capture_output=True, text=True, timeout=300, env=QUIET, **options)
+def play(ranks, *arguments, program=None, env=QUIET, **options):
+    return subprocess.run(over(ranks, *arguments, program=program), capture_output=True, text=True, timeout=300, env=env, **options)
 
 
 def over(ranks, *arguments, program=None):
@@ -104,6 +147,14 @@ def over(ranks, *arguments, program=None):
 def own_lines(done):
     """What the program said of an error, not its launcher."""
     return [line for line in done.stderr.splitlines() if line.startswith("fedep: ")]
+
+
+def wait_for(test, happened, launcher):
+    end = time.monotonic() + 120
+    while not happened():
+        test.assertIsNone(launcher.poll(), "the run ended first")
+        test.assertLess(time.monotonic(), end)
+        time.sleep(0.01)
 
 
 class RanksTest(FolderTest):
@@ -150,8 +201,31 @@ class SameBits(RanksTest):
 
     def test_whatever_is_played(self):
         self.expected = {name: self.alone(self.recipe(text)) for name, text in RECIPES.items()}
-        for name in RECIPES:
-            self.check(name, 3, 1)
+        for i, name in enumerate(RECIPES):
+            for ranks, threads in NUMBERS if ALL else NUMBERS[i % len(NUMBERS) :][:1]:
+                self.check(name, ranks, threads)
+
+    def test_every_algorithm_and_method_is_played(self):
+        listed = PROGRAM.run("list").stdout
+        played = "\n".join(RECIPES.values())
+        for kind in ("algorithms", "inference"):
+            names = re.search(rf"(?ms)^{kind}[^\n]*\n((?:  [^\n]*\n)+)", listed)[1]
+            for name in re.findall(r"(?m)^  (\w+)", names):
+                self.assertIn(f'"{name}"', played)
+
+    def test_with_a_folder_that_need_not_outlive_the_job(self):
+        scratch = self.folder / "scratch"
+        scratch.mkdir()
+        recipe = self.recipe(RECIPES["fed_ep_on_disk"])
+        expected = self.alone(recipe)
+        for ranks in (1, 3):
+            out = self.new_run()
+            arguments = ["run", recipe, "--out", out, "--scratch", scratch]
+            self.assert_finishes(play(ranks, *arguments) if ranks > 1 else PROGRAM.run(*arguments))
+            self.assertEqual(contents(out), expected)
+            self.assertEqual(list(scratch.iterdir()), [])
+        done = play(2, "run", recipe, "--out", self.new_run(), "--scratch", self.folder / "nowhere")
+        self.assert_refused(done, 2, "rank 0", "--scratch", "must be a folder to write to")
 
 
 class Lost(RanksTest):
@@ -169,13 +243,6 @@ class Lost(RanksTest):
         for task in Path(f"/proc/{launcher.pid}/task").iterdir():
             found += [int(pid) for pid in (task / "children").read_text().split()]
         return [pid for pid in found if str(PROGRAM.path) in Path(f"/proc/{pid}/cmdline").read_text()]
-
-    def wait_for(self, happened, launcher):
-        end = time.monotonic() + 120
-        while not happened():
-            self.assertIsNone(launcher.poll(), "the run ended first")
-            self.assertLess(time.monotonic(), end)
-            time.sleep(0.01)
 
     def assert_gone(self, pids):
         end = time.monotonic() + 30
@@ -201,7 +268,7 @@ class Lost(RanksTest):
             ranks = dice.choice((2, 3, 4))
             launcher = self.begin(ranks, recipe, out)
             after = dice.randrange(1, 50)
-            self.wait_for(lambda: self.rounds_in(out) >= after, launcher)
+            wait_for(self, lambda: self.rounds_in(out) >= after, launcher)
             victims = self.ranks_of(launcher)
             self.assertEqual(len(victims), ranks)
             os.kill(dice.choice(victims), signal.SIGKILL)
@@ -223,7 +290,7 @@ class Lost(RanksTest):
             with self.subTest(signal=number):
                 out = self.new_run()
                 launcher = self.begin(3, recipe, out)
-                self.wait_for(lambda: self.rounds_in(out) >= 3, launcher)
+                wait_for(self, lambda: self.rounds_in(out) >= 3, launcher)
                 one = self.ranks_of(launcher)[2]
                 os.kill(one, number)
                 try:
@@ -241,7 +308,7 @@ class Lost(RanksTest):
         recipe = self.long_recipe()
         out = self.new_run()
         launcher = self.begin(2, recipe, out)
-        self.wait_for(lambda: self.rounds_in(out) >= 2, launcher)
+        wait_for(self, lambda: self.rounds_in(out) >= 2, launcher)
         ranks = self.ranks_of(launcher)
         launcher.kill()
         launcher.communicate(timeout=60)
@@ -250,13 +317,111 @@ class Lost(RanksTest):
         self.assertEqual(contents(out), self.alone(recipe))
 
 
+class Dealt(RanksTest):
+    """Runs that have nothing to do with each other: tables and sweeps."""
+
+    ROW = """
+table = "trial"
+row = "{row}"
+[data]
+name = "synthetic"
+clients = 6
+dimension = 5
+examples = 30
+[server]
+clients_per_round = 4
+[[phase]]
+algorithm = "fed_avg"
+rounds = 6
+{more}
+[checkpoint]
+every = 4
+"""
+    SECOND = '[[phase]]\nalgorithm = "fed_ep"\nrounds = 5\n[phase.inference]\nname = "laplace"\nalpha = 0.02'
+
+    def setUp(self):
+        super().setUp()
+        recipes = self.folder / "recipe"
+        recipes.mkdir()
+        for row in ("fed_avg", "fed_ep_a", "fed_ep_b"):
+            text = self.ROW.format(row=row, more="" if row == "fed_avg" else self.SECOND)
+            (recipes / f"{row}.toml").write_text(text.replace("0.02", "0.03") if row == "fed_ep_b" else text)
+
+    def reproduce(self, name, ranks=0, *more):
+        folder = self.folder / name
+        folder.mkdir(exist_ok=True)
+        arguments = ["reproduce", "trial", "--recipes", "../recipe", "--seeds", "1,2", "--out", "run", *more]
+        done = play(ranks, *arguments, cwd=folder) if ranks else PROGRAM.run(*arguments, cwd=folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = [json.loads(line) for line in (folder / "result/results.jsonl").read_text().splitlines()]
+        for line in lines:
+            for key in ("seconds", "device", "date"):
+                line.pop(key)
+        runs = sorted(path for path in (folder / "run").iterdir() if path.name != "burn-in")
+        self.assertTrue(any((folder / "run/burn-in").iterdir()), "rows share their burn-in")
+        return done, sorted(lines, key=str), {run.name: contents(run)[0] for run in runs}
+
+    def scores(self, done):
+        """The printed table without what it says of the machine and its time."""
+        return [line.split(" | ")[:-1] for line in done.stdout.splitlines()]
+
+    def test_a_table_has_the_bytes_and_lines_of_one_process(self):
+        alone, lines, runs = self.reproduce("alone")
+        self.assertEqual(len(lines), 6)
+        for ranks, more in ((3, ()), (4, ("--ranks-per-run", 2)), (3, ("--ranks-per-run", 2))):
+            with self.subTest(ranks=ranks, more=more):
+                done, told, played = self.reproduce(f"ranks-{ranks}-{len(more)}", ranks, *more)
+                self.assertEqual(played, runs)
+                self.assertEqual(told, lines)
+                self.assertEqual(self.scores(done), self.scores(alone))
+                # What is there is neither played nor added again.
+                again, told, played = self.reproduce(f"ranks-{ranks}-{len(more)}", ranks, *more)
+                self.assertEqual((told, played, self.scores(again)), (lines, runs, self.scores(alone)))
+                self.assertNotIn("rounds/s", again.stderr)
+
+    def test_a_sweep_has_the_numbers_of_one_process(self):
+        arguments = ["sweep", self.recipe(RECIPES["fed_ep_laplace"]), "--grid", "client.epochs=1,2", "--seeds", "1,2,3", "--json"]
+        def numbers(done):
+            self.assertEqual(done.returncode, 0, done.stderr)
+            table = json.loads(done.stdout)
+            for cell in table["cells"]:
+                for run in cell["runs"]:
+                    run.pop("run")
+            return table
+        alone = numbers(PROGRAM.run(*arguments, "--out", self.new_run()))
+        self.assertEqual(numbers(play(4, *arguments, "--out", self.new_run())), alone)
+        self.assertEqual(numbers(play(4, *arguments, "--ranks-per-run", 3, "--out", self.new_run())), alone)
+        done = play(2, *arguments, "--ranks-per-run", 3, "--out", self.new_run())
+        self.assert_refused(done, 2, "--ranks-per-run must be at most 2")
+
+    def test_runs_that_are_stopped_go_on(self):
+        recipe = self.recipe(uneven("fed_ep", LAPLACE).replace("rounds = 5", "rounds = 150"))
+        arguments = ["sweep", recipe, "--seeds", "1,2,3,4", "--json"]
+        alone = self.new_run()
+        self.assertEqual(PROGRAM.run(*arguments, "--out", alone).returncode, 0)
+        out = self.new_run()
+        launcher = subprocess.Popen(
+            over(2, *arguments, "--out", out), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=QUIET
+        )
+        wait_for(self, lambda: len(list(out.rglob("log.jsonl"))) >= 2, launcher)
+        launcher.send_signal(signal.SIGUSR1)
+        _, errors = launcher.communicate(timeout=60)
+        self.assertEqual(launcher.returncode, 130, errors)
+        self.assertFalse((out / "sweep.json").exists())
+        self.assertEqual(play(3, *arguments, "--out", out).returncode, 0)
+        logs = sorted(alone.rglob("log.jsonl"))
+        self.assertEqual(len(logs), 4)
+        for log in logs:
+            self.assertEqual(contents(out / log.parent.relative_to(alone)), contents(log.parent))
+
+
 class Refused(RanksTest):
     """One rank that is not like the others ends all of them, with words."""
 
-    def differing(self, script):
-        """A program that does something else on rank 1."""
+    def differing(self, script, rank=1):
+        """A program that does something else on one rank."""
         file = self.folder / "fedep"
-        file.write_text(f'#!/bin/sh\nif [ "$OMPI_COMM_WORLD_RANK" = 1 ]; then\n{script}\nfi\nexec {PROGRAM.path} "$@"\n')
+        file.write_text(f'#!/bin/bash\nif [ "$OMPI_COMM_WORLD_RANK" = {rank} ]; then\n{script}\nfi\nexec {PROGRAM.path} "$@"\n')
         file.chmod(0o755)
         return file
 
@@ -276,8 +441,9 @@ class Refused(RanksTest):
             '[data]\nname = "tabular"\npath = "t.csv"\nclient_column = "hospital"\nlabel_column = "y"\nlabel = "number"\n'
             '[client]\nbatch = 5\n[server]\nclients_per_round = 2\n[[phase]]\nalgorithm = "fed_avg"\nrounds = 2\n'
         )
-        program = self.differing(f'exec {PROGRAM.path} "$@" --data {self.folder / "there"}')
-        done = play(2, "run", recipe, "--out", self.folder / "run", program=program, cwd=self.folder / "here")
+        program = self.differing(f"export FEDEP_DATA={self.folder / 'there'}")
+        here = {**QUIET, "FEDEP_DATA": str(self.folder / "here")}
+        done = play(2, "run", recipe, "--out", self.folder / "run", program=program, env=here)
         self.assert_refused(done, 2, "data must be the same on all ranks", "rank 1")
 
     def test_a_rank_of_another_program(self):
@@ -302,8 +468,9 @@ class Refused(RanksTest):
         recipe = self.recipe(RECIPES["fed_ep_laplace"])
         done = play(3, "run", recipe, "--out", self.folder / "run", "--set", "client.epochs=-1")
         self.assert_refused(done, 2, "rank 0", "epochs")
-        self.assert_refused(play(2, "list"), 2, "only `fedep run`")
-        self.assert_refused(play(2, "run", recipe, "--out", self.folder / "run", "--device", "cuda"), 2, "rank 0")
+        self.assert_refused(play(2, "list"), 2, "only fedep run, reproduce, sweep are shared out")
+        for command in (["run", recipe, "--out", self.folder / "run"], ["sweep", recipe, "--out", self.folder / "sweep"]):
+            self.assert_refused(play(2, *command, "--device", "cuda"), 2, "rank 0")
 
     def test_a_rank_that_cannot_write_its_factors(self):
         recipe = self.recipe(RECIPES["fed_ep_laplace"])
@@ -319,12 +486,26 @@ class Refused(RanksTest):
             self.assert_finishes(play(2, "run", recipe, "--out", out, "--resume"))
             self.assertEqual(contents(out), expected)
 
+    def test_a_disk_that_is_full_for_one_rank(self):
+        """No file may grow beyond a few KiB there: rank 0's log and checkpoints do not fit, nor another rank's factors."""
+        recipe = self.recipe(RECIPES["fed_ep_full"])
+        expected = self.alone(recipe)
+        for rank in (0, 1):
+            with self.subTest(rank=rank):
+                out = self.new_run()
+                program = self.differing("trap '' XFSZ\nulimit -f 6", rank)
+                done = play(3, "run", recipe, "--out", out, program=program)
+                self.assert_refused(done, 1, f"rank {rank} on", "File too large")
+                self.assert_finishes(play(2, "run", recipe, "--out", out, "--resume"))
+                self.assertEqual(contents(out), expected)
+
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("program", type=Path)
     parser.add_argument("library", type=Path)
     parser.add_argument("--cycles", type=int, default=CYCLES)
+    parser.add_argument("--all", action="store_true")
     known, rest = parser.parse_known_args()
-    PROGRAM, LIBRARY, CYCLES = Program(known.program), known.library.resolve(), known.cycles
+    PROGRAM, LIBRARY, CYCLES, ALL = Program(known.program), known.library.resolve(), known.cycles, known.all
     unittest.main(argv=[sys.argv[0], *rest])
