@@ -45,7 +45,9 @@ struct ImportOptions {
 
 int import_data(const ImportOptions& options) {
   Recipe recipe = read_recipe(options.recipe, options.overrides);
-  recipe.data.validation_fraction = 0;  // a run's choice, which shards leave open
+  // A run's choices, which shards leave open.
+  recipe.data.validation_fraction = recipe.data.calibration_fraction = 0;
+  recipe.data.unseen_classes.clear();
   const std::unique_ptr<Task> task = make_task(recipe, data_folder(options.data));
   plan_run(decide_families(recipe, *task).recipe, *task);
   if (task->data() == nullptr) {

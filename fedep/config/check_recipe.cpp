@@ -40,7 +40,7 @@ class Checker {
   }
   void operator()(std::string_view, bool) const {}
   void operator()(std::string_view, const std::optional<bool>&) const {}
-  void operator()(std::string_view, const std::vector<std::string>&) const {}
+  void operator()(std::string_view, const std::vector<std::string>&, const Rule& = {}) const {}
 
   void operator()(std::string_view name, const std::string& value, const Rule& rule = {}) const {
     if (rule.needed && value.empty())

@@ -49,6 +49,7 @@ void list_fields(Fields& f, DataSettings& s) {
   f("test_fraction", s.test_fraction, fraction_below_one());
   f("validation_fraction", s.validation_fraction, fraction_below_one());
   f("calibration_fraction", s.calibration_fraction, fraction_below_one());
+  f("unseen_classes", s.unseen_classes, at_least(0));
   f("client_column", s.client_column);
   f("label_column", s.label_column);
   f("label", s.label);

@@ -115,6 +115,20 @@ class Reader {
     }
   }
 
+  // Names, and numbers as the rule has them.
+  void operator()(std::string_view name, std::vector<std::string>& items, const Rule& rule) const {
+    const toml::node* node = find(name);
+    if (!node || node->is_string()) return (*this)(name, items);
+    if (!node->is_array()) {
+      items = {name_or_number(*node, name, rule)};
+      return;
+    }
+    items.clear();
+    for (const toml::node& item : *node->as_array()) {
+      items.push_back(name_or_number(item, fmt::format("{}.{}", name, items.size()), rule));
+    }
+  }
+
   void operator()(std::string_view name, std::optional<double>& value, const Rule& rule) const {
     if (find(name)) (*this)(name, value.emplace(), rule);
   }
@@ -222,6 +236,15 @@ class Reader {
       throw InputError(fmt::format("{}: {}{} is missing", place(table_, source_), prefix_, name));
     }
     return node;
+  }
+
+  std::string name_or_number(const toml::node& node, std::string_view name,
+                             const Rule& rule) const {
+    if (node.is_string()) return **node.as_string();
+    if (!node.is_integer()) refuse(node, name, "a name or a whole number");
+    const std::int64_t number = **node.as_integer();
+    if (const auto expected = broken(rule, double(number))) refuse(node, name, *expected);
+    return fmt::to_string(number);
   }
 
   std::optional<std::int64_t> integer(std::string_view name, const Rule& rule) const {

@@ -196,6 +196,23 @@ TEST(ReadRecipe, RefusesAListOfTheWrongType) {
             "recipe.toml:3: data.features.0 must be a string, but is an array");
 }
 
+TEST(ReadRecipe, TakesClassesByNameAndByNumber) {
+  const auto classes = [](const std::string& value) {
+    return data_with("unseen_classes = " + value).unseen_classes;
+  };
+  EXPECT_EQ(classes("\"bear, 90\""), (Names{"bear", "90"}));
+  EXPECT_EQ(classes("[\"bear\", 90, 0]"), (Names{"bear", "90", "0"}));
+  EXPECT_EQ(classes("7"), (Names{"7"}));
+  EXPECT_EQ(classes("[]"), Names{});
+  const auto refused = [&](const std::string& value) {
+    return message_of<InputError>([&] { (void)classes(value); });
+  };
+  EXPECT_EQ(refused("[1, -1]"),
+            "recipe.toml:3: data.unseen_classes.1 must be at least 0, but is -1");
+  EXPECT_EQ(refused("0.5"),
+            "recipe.toml:3: data.unseen_classes must be a name or a whole number, but is 0.5");
+}
+
 TEST(ReadRecipe, TakesAnIntegerForAFloat) {
   EXPECT_EQ(parse_recipe(with("[client]\nweight_decay = 2")).client.weight_decay, 2.0);
 }

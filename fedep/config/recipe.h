@@ -55,6 +55,8 @@ struct DataSettings {
   double validation_fraction = 0.0;
   // Of every client's training examples, for a temperature alone: neither trained on nor scored.
   double calibration_fraction = 0.0;
+  // Names or numbers of classes that nobody trains on: their held-out examples are unlike all others.
+  std::vector<std::string> unseen_classes = {};
   // tabular: what the columns of a CSV or TSV file are for.
   std::string client_column = {};                // whose row it is
   std::string label_column = {};                 // what is to be predicted,

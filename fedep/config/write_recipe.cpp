@@ -80,7 +80,7 @@ class Writer {
   void operator()(std::string_view name, const std::string& value, const Rule& = {}) {
     line(name, toml_value(std::string_view(value)));
   }
-  void operator()(std::string_view name, const std::vector<std::string>& items) {
+  void operator()(std::string_view name, const std::vector<std::string>& items, const Rule& = {}) {
     line(name, toml_value(items));
   }
 

@@ -42,7 +42,7 @@ struct Scrambler {
   void operator()(std::string_view name, std::string& value, const Rule& rule = {}) {
     if (!rule.known) value = std::string(name) + " \"quoted\" \\ \t\n\x01 naïve";
   }
-  void operator()(std::string_view name, std::vector<std::string>& items) {
+  void operator()(std::string_view name, std::vector<std::string>& items, const Rule& = {}) {
     items = {std::string(name), "with, \"comma\" \\ \n", " spaces ", ""};
   }
   template <Worded E>
@@ -173,6 +173,7 @@ TEST(WriteRecipe, HasEveryKeyItEverHad) {
                                              "test_fraction",
                                              "validation_fraction",
                                              "calibration_fraction",
+                                             "unseen_classes",
                                              "client_column",
                                              "label_column",
                                              "label",

@@ -48,6 +48,7 @@ class WithoutRows final : public TrainingRows {
   const std::vector<std::string>& test_clients() const override { return all().test_clients(); }
   std::size_t test_client(std::size_t example) const override { return all().test_client(example); }
   const Dataset* calibration() const override { return &calibration_; }
+  const Dataset* unlike() const override { return all().unlike(); }
 
  private:
   CalibrationRows calibration_;

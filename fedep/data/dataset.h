@@ -94,6 +94,10 @@ class Dataset {
   // Examples that were taken out of training for a temperature, as the test set of another data
   // set, which lives as long as this one; null: none were.
   virtual const Dataset* calibration() const { return nullptr; }
+
+  // Held-out examples of classes that were taken out of training, without labels, as the test set of
+  // another data set, which lives as long as this one; null: none were.
+  virtual const Dataset* unlike() const { return nullptr; }
 };
 
 }  // namespace fedep

@@ -1,16 +1,35 @@
 #include "fedep/data/training_rows.h"
 
+#include <numeric>
+
 #include "fedep/message/check.h"
 
 namespace fedep {
 
+namespace {
+
+std::vector<std::size_t> all_clients(const Dataset& data) {
+  std::vector<std::size_t> clients(data.clients().size());
+  std::iota(clients.begin(), clients.end(), std::size_t(0));
+  return clients;
+}
+
+}  // namespace
+
 TrainingRows::TrainingRows(std::unique_ptr<Dataset> data,
                            std::vector<std::vector<std::uint32_t>> rows)
-    : data_(std::move(data)), rows_(std::move(rows)) {
-  check_same_size("TrainingRows", "clients", data_->clients().size(), rows_.size());
+    : TrainingRows(std::move(data), std::move(rows), {}) {}
+
+TrainingRows::TrainingRows(std::unique_ptr<Dataset> data,
+                           std::vector<std::vector<std::uint32_t>> rows,
+                           std::vector<std::size_t> clients)
+    : data_(std::move(data)),
+      rows_(std::move(rows)),
+      old_client_(clients.empty() ? all_clients(*data_) : std::move(clients)) {
+  check_same_size("TrainingRows", "clients", old_client_.size(), rows_.size());
   for (std::size_t c = 0; c < rows_.size(); ++c) {
-    clients_.emplace_back(data_->clients()[c].first, rows_[c].size());
-    const std::span<const std::uint32_t> groups = data_->groups(c);
+    clients_.emplace_back(data_->clients()[old_client_[c]].first, rows_[c].size());
+    const std::span<const std::uint32_t> groups = data_->groups(old_client_[c]);
     groups_.emplace_back();
     if (groups.empty()) continue;
     for (const std::uint32_t row : rows_[c]) groups_.back().push_back(groups[row]);
@@ -21,8 +40,9 @@ TrainingRows::TrainingRows(std::unique_ptr<Dataset> data,
     images_.emplace_back();
     numbers_.emplace_back();
     for (const std::uint32_t row : rows_[c]) {
-      images_.back().push_back(raw->clients[c][row]);
-      numbers_.back().push_back(raw->numbers.empty() ? row : raw->numbers[c][row]);
+      const std::size_t old = old_client_[c];
+      images_.back().push_back(raw->clients[old][row]);
+      numbers_.back().push_back(raw->numbers.empty() ? row : raw->numbers[old][row]);
     }
   }
 }
@@ -31,7 +51,7 @@ void TrainingRows::train_batch(std::size_t client, std::span<const std::uint32_t
                                const Address* augmentation, Batch& out) const {
   std::vector<std::uint32_t> inner;
   for (const std::uint32_t example : examples) inner.push_back(rows_[client][example]);
-  data_->train_batch(client, inner, augmentation, out);
+  data_->train_batch(old_client_[client], inner, augmentation, out);
 }
 
 std::span<const std::uint32_t> TrainingRows::groups(std::size_t client) const {

@@ -6,6 +6,7 @@
 // An example's crops stay those of its old number.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -22,6 +23,9 @@ class TrainingRows : public Dataset {
  public:
   // Of every client, by their old numbers.
   TrainingRows(std::unique_ptr<Dataset> data, std::vector<std::vector<std::uint32_t>> rows);
+  // Of some clients, by their old numbers too; the others are gone.
+  TrainingRows(std::unique_ptr<Dataset> data, std::vector<std::vector<std::uint32_t>> rows,
+               std::vector<std::size_t> clients);
 
   const DatasetInfo& info() const override { return data_->info(); }
   const std::vector<std::pair<std::string, std::size_t>>& clients() const override {
@@ -38,6 +42,7 @@ class TrainingRows : public Dataset {
  private:
   std::unique_ptr<Dataset> data_;
   std::vector<std::vector<std::uint32_t>> rows_;
+  std::vector<std::size_t> old_client_;
   std::vector<std::pair<std::string, std::size_t>> clients_;
   std::vector<std::vector<std::uint32_t>> groups_;            // where there are any
   std::vector<std::vector<std::uint32_t>> images_, numbers_;  // where there are raw images

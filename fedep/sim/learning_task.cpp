@@ -7,6 +7,7 @@
 #include "fedep/data/calibration_rows.h"
 #include "fedep/data/registry.h"
 #include "fedep/data/table/table_features.h"
+#include "fedep/data/unseen_classes.h"
 #include "fedep/data/validation.h"
 #include "fedep/inference/method.h"
 #include "fedep/inference/rows/row_method.h"
@@ -152,6 +153,10 @@ std::unique_ptr<Dataset> open_task_data(const Recipe& recipe,
         validation, calibration));
   }
   if (validation > 0) data = validation_dataset(std::move(data), validation);
+  // After it, so that unlike examples are held-out ones too; before what is fitted to examples alike.
+  if (!recipe.data.unseen_classes.empty()) {
+    data = without_classes(std::move(data), recipe.data.unseen_classes, recipe.data.min_examples);
+  }
   if (calibration == 0) return data;
   if (!has_temperature(data->info().target)) {
     throw InputError(

@@ -9,8 +9,8 @@
 
 namespace fedep {
 
-// The recipe's data set; its held-out part is the validation part where the recipe asks for one, and
-// its calibration() what is kept for temperatures.
+// The recipe's data set; its held-out part is the validation part where the recipe asks for one, its
+// calibration() what is kept for temperatures, and its unlike() what is held out of classes that are unseen.
 std::unique_ptr<Dataset> open_task_data(const Recipe& recipe,
                                         const std::filesystem::path& data_folder);
 
