@@ -12,7 +12,9 @@
 #include <nlohmann/json.hpp>
 
 #include "app/output.h"
+#include "app/posterior/detection_text.h"
 #include "app/posterior/evaluation_file.h"
+#include "app/posterior/predict_inputs.h"
 #include "app/posterior/risk_text.h"
 #include "app/posterior/saved_posterior.h"
 #include "app/posterior/selective_text.h"
@@ -21,6 +23,7 @@
 #include "app/run/run_warnings.h"
 #include "app/trust.h"
 #include "app/whole_number.h"
+#include "fedep/data/table/table_features.h"
 #include "fedep/message/error.h"
 #include "fedep/sim/learning_task.h"
 #include "fedep/sim/score/score_state.h"
@@ -92,8 +95,32 @@ bool did_not_work(const SavedPosterior& saved) {
   return std::filesystem::exists(log, ignored) && often_refused(summary_of(read_history(log)));
 }
 
+// Examples that are to be told from held-out ones: those of unseen classes, those of a file.
+std::vector<UnlikeSet> unlike_sets(const SavedPosterior& saved, const Dataset& data,
+                                   const std::filesystem::path& file,
+                                   std::vector<std::string>& notes) {
+  std::vector<UnlikeSet> out;
+  if (!saved.recipe.data.unseen_classes.empty()) {
+    if (auto set = unseen_classes_of(data)) {
+      out.push_back(std::move(*set));
+    } else {
+      notes.emplace_back("no example of data.unseen_classes is held out: none can be told apart");
+    }
+  }
+  if (file.empty()) return out;
+  if (data.info().table && data.info().table->spec.is_time_to_event()) {
+    throw InputError("evaluate: --unlike is not for a time to event, whose rows are many pieces");
+  }
+  PredictInputs in = read_inputs(saved, file, data, "");
+  notes.insert(notes.end(), in.notes.begin(), in.notes.end());
+  out.push_back({.name = file.filename().string(),
+                 .batches = std::move(in.batches),
+                 .clients = std::move(in.clients)});
+  return out;
+}
+
 struct Options {
-  std::string path, data, out;
+  std::string path, data, out, unlike;
   std::optional<int> samples;
   bool last_layer = false, per_client = false, json = false, average = false;
 };
@@ -101,7 +128,7 @@ struct Options {
 void evaluate(const Options& options) {
   const EvaluateReport report =
       evaluate_run(options.path, data_folder(options.data),
-                   {options.samples, options.last_layer, options.average});
+                   {options.samples, options.last_layer, options.average, options.unlike});
   for (const std::string& note : report.notes) say("{}\n", note);
   const Json json = evaluation_json(report);
   print_text("{}", options.json ? json.dump() + "\n" : evaluation_text(report, options.per_client));
@@ -136,6 +163,8 @@ EvaluateReport evaluate_run(const std::filesystem::path& run_or_checkpoint,
                 .samples = samples,
                 .last_layer = draws.last_layer};
   }
+  std::vector<std::string> notes;
+  const std::vector<UnlikeSet> unlike = unlike_sets(saved, *data, draws.unlike, notes);
   EvaluateReport report{.data = data->info().name,
                         .algorithm = saved.algorithm,
                         .round = saved.state.round,
@@ -143,13 +172,14 @@ EvaluateReport evaluate_run(const std::filesystem::path& run_or_checkpoint,
                         .last_layer = draws.last_layer,
                         .average = draws.average,
                         .scores = evaluate_posterior(*data, *model, saved.state, settings,
-                                                     {.average = draws.average}),
-                        .withheld = told ? "" : saved.withheld};
+                                                     {.average = draws.average}, unlike),
+                        .withheld = told ? "" : saved.withheld,
+                        .notes = std::move(notes)};
   // Those of draws were fitted to draws of all weights.
   if (saved.state.temperatures.round > 0 && !draws.last_layer) {
-    append_calibrated(evaluate_posterior(*data, *model, saved.state, settings,
-                                         {.average = draws.average, .tempered = true}),
-                      report.scores);
+    report.calibrated = evaluate_posterior(*data, *model, saved.state, settings,
+                                           {.average = draws.average, .tempered = true}, unlike);
+    append_calibrated(*report.calibrated, report.scores);
   }
   report.verdict = saved.verdict;
   if (const std::string note = distrust(saved); !note.empty()) report.notes.push_back(note);
@@ -199,7 +229,9 @@ std::string evaluation_text(const EvaluateReport& report, bool per_client) {
     out += '\n';
   }
   if (per_client) out += client_table(report);
-  return out + selective_text(report.scores) + risk_text(report.scores, per_client);
+  const PosteriorEvaluation* calibrated = report.calibrated ? &*report.calibrated : nullptr;
+  return out + selective_text(report.scores, calibrated) +
+         detection_text(report.scores, calibrated) + risk_text(report.scores, per_client);
 }
 
 Json evaluation_json(const EvaluateReport& report) {
@@ -220,8 +252,12 @@ Json evaluation_json(const EvaluateReport& report) {
   json["per_client"] = std::move(clients);
   if (!report.withheld.empty()) json["withheld"] = report.withheld;
   if (Json risk = risk_json(report.scores); !risk.is_null()) json["risk"] = std::move(risk);
-  if (Json selective = selective_json(report.scores); !selective.is_null()) {
+  const PosteriorEvaluation* calibrated = report.calibrated ? &*report.calibrated : nullptr;
+  if (Json selective = selective_json(report.scores, calibrated); !selective.is_null()) {
     json["selective"] = std::move(selective);
+  }
+  if (Json detection = detection_json(report.scores, calibrated); !detection.is_null()) {
+    json["detection"] = std::move(detection);
   }
   return json;
 }
@@ -240,6 +276,8 @@ void add_evaluate_command(Command& app, int&) {
                     "draw the last layer's weights only, all others at their mean");
   command->add_flag("--average", options->average,
                     "score the server's average and draws around it in place of the posterior");
+  command->add_option("--unlike", options->unlike,
+                      "rows or images of another kind, as predict reads them: are they noticed?");
   command->add_flag("--per-client", options->per_client, "print a line for every client too");
   command->add_flag("--json", options->json, "one line of JSON in place of the table");
   command->add_option("--out", options->out,

@@ -9,7 +9,8 @@
 //   "metrics": {"accuracy": …, "nll_calibrated": …, "accuracy_marginal": …}, "run": {"trust", "why", "helps"},
 //   "reliability": {"point": [{"confidence", "accuracy", "weight"} × 15], "marginal": […]},
 //   "per_client": [{"client", "examples", "metrics": {…}}],
-//   "risk": {…}, of yes or no, as in risk_text.h, "selective": {…}, of classes, as in selective_text.h}
+//   "risk": {…}, of yes or no, as in risk_text.h, "selective": {…}, of classes, as in selective_text.h,
+//   "detection": […], of unlike examples, as in detection_text.h}
 // as in evaluation_file.h, whose file of a run's end this replaces. A score that does not exist is
 // null.
 #pragma once
@@ -35,6 +36,7 @@ struct EvaluateReport {
   bool last_layer = false;
   bool average = false;
   PosteriorEvaluation scores;
+  std::optional<PosteriorEvaluation> calibrated = {};  // after temperatures, where there are any
   std::string withheld = {};            // why there are no draws, though the algorithm infers
   std::vector<std::string> notes = {};  // what the scores are not, and what they say: a line each
   Verdict verdict = {};                 // on the run
@@ -44,6 +46,8 @@ struct EvaluateDraws {
   std::optional<int> samples = {};  // 0: none; not given: draws_to_average() of the run
   bool last_layer = false;
   bool average = false;  // of the server's average and around it, in place of q
+  // A file of rows or images, as `fedep predict` reads them, that are to be told from held-out ones; empty: none.
+  std::filesystem::path unlike = {};
 };
 
 EvaluateReport evaluate_run(const std::filesystem::path& run_or_checkpoint,

@@ -64,8 +64,8 @@ int predict(const Options& options) {
   if (!options.left_out.empty()) write(options.left_out, left_out_csv(rows));
   std::size_t outliers = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) outliers += rows.outlier(i);
-  say("{} examples, {} of them unlike the training data; {}\n", rows.size(), outliers,
-      how_it_was_made(rows));
+  say("{} examples, {} of them unlike the training data by {}; {}\n", rows.size(), outliers,
+      rows.outliers.by, how_it_was_made(rows));
   return exit_code_of(rows.verdict);
 }
 

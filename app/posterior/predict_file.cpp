@@ -25,50 +25,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// −log Σ_c exp(logit_c) of each example.
-void append_energies(Model& model, const HostVector<float>& theta, const Batch& batch,
-                     std::vector<double>& out) {
-  std::vector<float> logits(batch.size * model.outputs());
-  model.logits(theta.span(), batch, {}, logits);
-  for (std::size_t i = 0; i < batch.size; ++i) {
-    const auto row = std::span(logits).subspan(i * model.outputs(), model.outputs());
-    const double top = double(*std::max_element(row.begin(), row.end()));
-    double sum = 0;
-    for (const float logit : row) sum += std::exp(double(logit) - top);
-    out.push_back(-top - std::log(sum));
-  }
-}
-
-double energy_threshold(Model& model, const HostVector<float>& theta, const Dataset& data) {
-  std::vector<double> energies;
-  Batch batch;
-  for (std::size_t begin = 0; begin < data.test_size(); begin += kPredictChunk) {
-    data.test_batch(begin, std::min(begin + kPredictChunk, data.test_size()), batch);
-    append_energies(model, theta, batch, energies);
-  }
-  return quantile(std::move(energies), 0.95);
-}
-
-void score_outliers(const PredictInputs& in, Model& model, const HostVector<float>& theta,
-                    PredictedRows& out) {
-  if (in.info.table) {
-    out.threshold = in.info.table->far;
-    const std::size_t width = in.info.feature_count();
-    for (const Batch& batch : in.batches) {
-      for (std::size_t i = 0; i < batch.size; ++i) {
-        const bool is_spell = in.info.table->spec.is_time_to_event();
-        const std::size_t example =
-            is_spell ? batch.sparse.offsets[i + 1] - 1 : i;  // its last piece
-        out.outlier_score.push_back(
-            distance(std::span(batch.dense).subspan(example * width, width)));
-      }
-    }
-    return;
-  }
-  out.threshold = energy_threshold(model, theta, *in.data);
-  for (const Batch& batch : in.batches) append_energies(model, theta, batch, out.outlier_score);
-}
-
 // A number's or a count's own interval: what is not known of its mean, and its noise.
 void append_outcome(double mean, double spread, double variance, PredictedRows& rows) {
   const double part = (1 - rows.level) / 2;
@@ -97,11 +53,8 @@ void append(const Predictions& predictions, const Model& model, const Likelihood
     const double entropy = bare ? NAN : predictive_entropy(rows.target, mean, variance);
     rows.entropy.push_back(entropy);
     if (posterior) {
-      // A temperature is of the mean alone: what draws disagree in is not.
-      const double of_mean =
-          predictions.entropy_before.empty() ? entropy : predictions.entropy_before[i];
-      const double information = of_mean - predictions.entropy[i];
-      rows.mutual_information.push_back(std::isnan(information) ? NAN : std::max(0.0, information));
+      rows.mutual_information.push_back(
+          bare ? NAN : mutual_information(rows.target, predictions, i, outputs, variance));
     }
     if (rows.target == TargetKind::binary) rows.values.push_back(1 - mean[0]);
     rows.values.insert(rows.values.end(), mean.begin(), mean.end());
@@ -227,18 +180,16 @@ InterceptAt intercepts_of(const PredictInputs& in, const OwnIntercepts& own) {
 
 // What draws say, and what is to be said of them.
 void predict_by_draws(const SavedPosterior& saved, const PredictInputs& in, const Model& model,
-                      Predictive& predictive, const PredictOptions& how, const OwnIntercepts& own,
-                      PredictedRows& rows) {
+                      Predictive& predictive, const PredictOptions& how, const DrawSettings& draws,
+                      const OwnIntercepts& own, PredictedRows& rows) {
   if (saved.curvature && !how.average) {
     rows.notes.emplace_back("draws are from the posterior of a last round of curvature");
   }
+  DrawSettings with_intervals = draws;
+  if (rows.no_interval.empty()) with_intervals.level = rows.level;
   predictive.marginal(
-      {.seed = saved.recipe.seed,
-       .round = saved.state.round,
-       .samples = rows.samples,
-       .entropy = true,
-       .level = rows.no_interval.empty() ? rows.level : 0.0},
-      in.batches.size(), [&](std::size_t i) -> const Batch& { return in.batches[i]; },
+      with_intervals, in.batches.size(),
+      [&](std::size_t i) -> const Batch& { return in.batches[i]; },
       [&, likelihood = average_likelihood(model, saved.state.global)](std::size_t,
                                                                       const Predictions& p) {
         append(p, model, likelihood, rows.samples > 1, rows);
@@ -286,9 +237,11 @@ PredictedRows predict_file(const fs::path& run_or_checkpoint, const fs::path& fi
         "--no-temperature: as the model has them",
         temperature, saved.state.temperatures.round));
   }
+  const DrawSettings draws{
+      .seed = saved.recipe.seed, .round = saved.state.round, .samples = samples, .entropy = true};
   if (posterior) {
     rows.samples = samples;
-    predict_by_draws(saved, in, *model, predictive, how, own, rows);
+    predict_by_draws(saved, in, *model, predictive, how, draws, own, rows);
   } else {
     if (samples > 0 && how.average && rows.has_deviation() && saved.withheld.empty()) {
       rows.notes.emplace_back(
@@ -305,8 +258,14 @@ PredictedRows predict_file(const fs::path& run_or_checkpoint, const fs::path& fi
   if (rows.target == TargetKind::binary && in.info.table) {
     rows.notes.push_back(meaning_of_yes(in.info.table->spec));
   }
-  score_outliers(in, *model, how.average ? saved.state.average.mean : point_estimate(saved.state),
-                 rows);
+  // One draw does not disagree with itself.
+  const bool disagree = posterior && samples > 1;
+  rows.outliers =
+      outlier_scores(in, *model, predictive, disagree ? std::optional(draws) : std::nullopt,
+                     rows.mutual_information);
+  if (!in.info.table && std::isnan(rows.outliers.threshold)) {
+    rows.notes.emplace_back("nothing is held out to compare with: no image is called unlike");
+  }
   return rows;
 }
 

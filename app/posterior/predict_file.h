@@ -8,10 +8,8 @@
 // and weights, which more training data would remove; and whether the input is unlike those the posterior
 // was trained on. A number or count has an interval of its mean, and one of the outcome, which has its noise too.
 //
-// Unlike: its outlier score exceeds what 95 % of the held-out examples have, so one in twenty inputs
-// of the training distribution is flagged too; or a column is unlike by itself (data/table/unlike_rows.h). The
-// score of a table's row is the mean square of its scaled columns; that of an image is its energy
-// −log Σ_c exp(logit_c) at the posterior's mean (Liu+20).
+// Unlike: its outlier score (outlier_scores.h) exceeds what nearly all held-out examples have, though up to one in twenty
+// inputs of the training distribution does so too; or a column is unlike by itself (data/table/unlike_rows.h).
 //
 // A table's rows are prepared by features.json, which a run keeps beside its checkpoints; without it,
 // and for images, the recipe's data set is opened.
@@ -23,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "app/posterior/outlier_scores.h"
 #include "app/posterior/predict_inputs.h"
 #include "fedep/data/batch.h"
 #include "fedep/store/verdict.h"
@@ -44,8 +43,7 @@ struct PredictedRows {
   std::vector<double> outcome_low = {}, outcome_high = {};
   std::vector<double> entropy = {};              // [rows], in nats
   std::vector<double> mutual_information = {};   // [rows], in nats; empty with fewer than two draws
-  std::vector<double> outlier_score = {};        // [rows]
-  double threshold = 0;                          // of the score
+  OutlierScores outliers = {};                   // [rows]
   std::vector<std::vector<Unlike>> unlike = {};  // [rows] of a table
   std::vector<LeftOutRow> left_out = {};         // rows that are not here
   std::size_t left_out_count = 0;                // of which the first ones are named
@@ -56,7 +54,7 @@ struct PredictedRows {
 
   std::size_t size() const { return entropy.size(); }
   bool outlier(std::size_t row) const {
-    return outlier_score[row] > threshold || (!unlike.empty() && !unlike[row].empty());
+    return outliers.is_beyond(row) || (!unlike.empty() && !unlike[row].empty());
   }
   // Numbers and counts are predicted by mean and deviation, all others by probabilities.
   bool has_deviation() const { return target == TargetKind::real || target == TargetKind::count; }

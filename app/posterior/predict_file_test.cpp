@@ -56,7 +56,7 @@ TEST(Predict, ARowsPredictionDoesNotDependOnWhereItStands) {
     const PredictedRows one = predict_file(run.path(), alone, "", 3);
     EXPECT_NEAR(all.values[2 * i], one.values[0], 1e-6) << i;
     EXPECT_NEAR(all.entropy[i], one.entropy[0], 1e-6) << i;
-    EXPECT_NEAR(all.outlier_score[i], one.outlier_score[0], 1e-6) << i;
+    EXPECT_NEAR(all.outliers.scores[i], one.outliers.scores[0], 1e-6) << i;
   }
 }
 
@@ -68,7 +68,7 @@ TEST(Predict, ACheckpointAloneTakesScalesFromItsDataSet) {
   std::filesystem::copy_file(run.checkpoint(), alone);
   const PredictedRows rows = predict_file(alone, file, run.folder().path(), 10);
   EXPECT_EQ(rows.values, predict_file(run.path(), file, "", 10).values);
-  EXPECT_EQ(rows.threshold, predict_file(run.path(), file, "", 10).threshold);
+  EXPECT_EQ(rows.outliers.threshold, predict_file(run.path(), file, "", 10).outliers.threshold);
 }
 
 // An outcome that is a number.

@@ -16,6 +16,7 @@
 #include "fedep/data/table/table_features.h"
 #include "fedep/message/error.h"
 #include "fedep/message/nearest.h"
+#include "fedep/sim/learning_task.h"
 #include "fedep/sim/score/event_risk.h"
 
 namespace fedep {
@@ -194,35 +195,49 @@ void read_table(const SavedPosterior& saved, const fs::path& file, const TableFe
                                                 : in_chunks(rows.batch, in.info.feature_count());
 }
 
-}  // namespace
-
-PredictInputs read_inputs(const SavedPosterior& saved, const fs::path& file,
-                          const fs::path& data_folder, const std::string& id_column) {
+void check_exists(std::string_view command, const fs::path& file) {
   std::error_code ignored;
-  if (!fs::exists(file, ignored)) {
-    throw InputError(fmt::format("predict: {} is missing", file.string()));
-  }
-  PredictInputs in;
-  std::shared_ptr<const TableFeatures> table = kept_features(saved);
-  if (table != nullptr) {
-    in.info = info_of(*table);
-    in.info.table = table;
-  } else {
-    in.data = open_dataset(saved.recipe.data, saved.recipe.seed, data_folder);
-    in.info = in.data->info();
-    table = in.info.table;
-  }
-  if (table) {
-    read_table(saved, file, *table, id_column, in);
-    return in;
-  }
+  if (fs::exists(file, ignored)) return;
+  throw InputError(fmt::format("{}: {} is missing", command, file.string()));
+}
+
+// Rows or images as `in.info` describes them; `data` null: features.json was enough.
+void read_examples(const SavedPosterior& saved, const fs::path& file, const Dataset* data,
+                   const std::string& id_column, PredictInputs& in) {
+  if (in.info.table) return read_table(saved, file, *in.info.table, id_column, in);
   if (!id_column.empty()) {
     throw InputError(
         fmt::format("predict: --id must be a column of a table, but {} has images", file.string()));
   }
-  const Batch all = read_images(file, in.info);
+  const std::optional<RawImages> raw = data->raw_images();
+  const Batch all = read_images(file, in.info, raw ? raw->projection : nullptr);
   for (std::size_t i = 1; i <= all.size; ++i) in.numbers.push_back(i);
   in.batches = in_chunks(all, in.info.feature_count());
+}
+
+}  // namespace
+
+PredictInputs read_inputs(const SavedPosterior& saved, const fs::path& file,
+                          const fs::path& data_folder, const std::string& id_column) {
+  check_exists("predict", file);
+  PredictInputs in;
+  if (std::shared_ptr<const TableFeatures> table = kept_features(saved)) {
+    in.info = info_of(*table);
+    in.info.table = std::move(table);
+  } else {
+    in.data = open_task_data(saved.recipe, data_folder);
+    in.info = in.data->info();
+  }
+  read_examples(saved, file, in.data.get(), id_column, in);
+  return in;
+}
+
+PredictInputs read_inputs(const SavedPosterior& saved, const fs::path& file, const Dataset& data,
+                          const std::string& id_column) {
+  check_exists("evaluate --unlike", file);
+  PredictInputs in;
+  in.info = data.info();
+  read_examples(saved, file, &data, id_column, in);
   return in;
 }
 

@@ -51,5 +51,8 @@ struct PredictInputs {
 // good row, or lacks a column.
 PredictInputs read_inputs(const SavedPosterior& saved, const std::filesystem::path& file,
                           const std::filesystem::path& data_folder, const std::string& id_column);
+// The same for the run's data when they are open already; PredictInputs::data stays null.
+PredictInputs read_inputs(const SavedPosterior& saved, const std::filesystem::path& file,
+                          const Dataset& data, const std::string& id_column);
 
 }  // namespace fedep

@@ -39,7 +39,7 @@ TEST(PredictInputs, BadRowsAreLeftOutByNameAndChangeNoOther) {
   EXPECT_EQ(mixed.low, alone.low);
   EXPECT_EQ(mixed.high, alone.high);
   EXPECT_EQ(mixed.mutual_information, alone.mutual_information);
-  EXPECT_EQ(mixed.outlier_score, alone.outlier_score);
+  EXPECT_EQ(mixed.outliers.scores, alone.outliers.scores);
   EXPECT_EQ(mixed.ids, alone.ids);
   EXPECT_EQ(alone.numbers, (std::vector<std::size_t>{1, 2}));
   EXPECT_EQ(mixed.numbers, (std::vector<std::size_t>{2, 5}));

@@ -62,7 +62,8 @@ std::string csv_heading(const PredictedRows& rows) {
     }
   }
   out += real ? ",outcome_low,outcome_high" : ",prediction";
-  out += ",entropy,mutual_information,outlier_score,out_of_distribution";
+  out += ",entropy,mutual_information,outlier_score";
+  out += rows.outliers.energies.empty() ? ",out_of_distribution" : ",energy,out_of_distribution";
   return out + (rows.unlike.empty() ? "\n" : ",unlike\n");
 }
 
@@ -124,9 +125,10 @@ std::string predictions_csv(const PredictedRows& rows) {
     } else {
       out += "," + quoted(prediction(rows, values));
     }
-    out += fmt::format(",{},{},{:.6g},{}", field_of(rows.entropy[i]),
-                       field_of(at(rows.mutual_information, i)), rows.outlier_score[i],
-                       rows.outlier(i) ? 1 : 0);
+    out += fmt::format(",{},{},{:.6g}", field_of(rows.entropy[i]),
+                       field_of(at(rows.mutual_information, i)), rows.outliers.scores[i]);
+    if (!rows.outliers.energies.empty()) out += "," + field_of(rows.outliers.energies[i]);
+    out += rows.outlier(i) ? ",1" : ",0";
     if (!rows.unlike.empty()) out += "," + quoted(unlike_text(rows.unlike[i]));
     out += "\n";
   }
@@ -156,7 +158,8 @@ std::string predictions_jsonl(const PredictedRows& rows) {
     }
     line["entropy"] = json_of(rows.entropy[i]);
     line["mutual_information"] = json_of(at(rows.mutual_information, i));
-    line["outlier_score"] = rows.outlier_score[i];
+    line["outlier_score"] = rows.outliers.scores[i];
+    if (!rows.outliers.energies.empty()) line["energy"] = json_of(rows.outliers.energies[i]);
     line["out_of_distribution"] = rows.outlier(i);
     if (!rows.unlike.empty()) line["unlike"] = json_of(rows.unlike[i]);
     if (!rows.withheld.empty()) line["withheld"] = rows.withheld;

@@ -1,7 +1,7 @@
 // Predictions as files: CSV, and JSON a line per example.
 //
 // Columns row (from 1, as in the file), id where there is a column of them, p_<class> of each class, interval,
-// prediction, entropy, mutual_information, outlier_score, out_of_distribution (0 or 1), unlike. Binary targets
+// prediction, entropy, mutual_information, outlier_score, energy of images of a posterior, out_of_distribution (0 or 1), unlike. Binary targets
 // have the classes no and yes, whatever their values are called, and low and high of p_yes; several
 // classes low_<class> and high_<class> where there are intervals. Numbers and counts: mean, deviation, low and high of
 // the mean, outcome_low and outcome_high in place of probabilities and prediction. docs/files.md says the same to users.

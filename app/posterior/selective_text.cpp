@@ -22,14 +22,14 @@ Json json_of(const SelectiveCurve& curve) {
 constexpr std::array<std::size_t, 4> kShown{4, 7, 8, 9};
 
 std::string line_of(std::string_view name, const SelectiveCurve& curve) {
-  std::string out = fmt::format("{:<34}", name);
+  std::string out = fmt::format("{:<36}", name);
   for (const std::size_t i : kShown) out += fmt::format("{:>8.2f}%", 100 * curve.risk[i]);
   return out + fmt::format("{:>9.4f}\n", curve.area);
 }
 
 }  // namespace
 
-Json selective_json(const PosteriorEvaluation& scores) {
+Json selective_json(const PosteriorEvaluation& scores, const PosteriorEvaluation* calibrated) {
   if (!scores.selective) return nullptr;
   const SelectiveReport& report = *scores.selective;
   Json out{{"coverage", kSelectiveCoverages}, {"point", json_of(report.point)}};
@@ -40,19 +40,30 @@ Json selective_json(const PosteriorEvaluation& scores) {
     out["mutual_information"] = json_of(*report.mutual_information);
     out["mutual_information"]["mean"] = number_or_null(report.information.value());
   }
+  if (calibrated != nullptr) {
+    out["point_calibrated"] = json_of(calibrated->selective->point);
+    if (report.marginal) out["marginal_calibrated"] = json_of(*calibrated->selective->marginal);
+  }
   return out;
 }
 
-std::string selective_text(const PosteriorEvaluation& scores) {
+std::string selective_text(const PosteriorEvaluation& scores,
+                           const PosteriorEvaluation* calibrated) {
   if (!scores.selective) return {};
   const SelectiveReport& report = *scores.selective;
   std::string out = "\nerrors among the surest examples\n";
-  out += fmt::format("{:<34}", "surest by");
+  out += fmt::format("{:<36}", "surest by");
   for (const std::size_t i : kShown) out += fmt::format("{:>8.0f}%", 100 * kSelectiveCoverages[i]);
   out += fmt::format("{:>9}\n", "area");
   out += line_of("confidence, at the mean", report.point);
+  if (calibrated != nullptr) {
+    out += line_of("confidence, at the mean, calibrated", calibrated->selective->point);
+  }
   if (report.marginal) {
     out += line_of("confidence, over draws", *report.marginal);
+    if (calibrated != nullptr) {
+      out += line_of("confidence, over draws, calibrated", *calibrated->selective->marginal);
+    }
     out += line_of("mutual information, over draws", *report.mutual_information);
     out += fmt::format(
         "An averaged prediction has an entropy of {:.4f} nats on average; {:.4f} of it is mutual\n"

@@ -2,7 +2,9 @@
 //
 //   "selective": {"coverage": [0.1, …, 1],
 //                 "point": {"risk": [error at each coverage], "area", "least_area", "entropy"},
-//                 "marginal": …, "mutual_information": …}     the last two where there are draws
+//                 "marginal": …, "mutual_information": …,     where there are draws
+//                 "point_calibrated": {"risk", "area", "least_area"}, "marginal_calibrated": …}
+//                                                     by confidence after a temperature, where there is one
 #pragma once
 
 #include <string>
@@ -12,9 +14,9 @@
 
 namespace fedep {
 
-// Null where the outcome has no classes.
-Json selective_json(const PosteriorEvaluation& scores);
-// Empty where the outcome has no classes.
-std::string selective_text(const PosteriorEvaluation& scores);
+// `calibrated` null: there is no temperature. Null, or empty, where the outcome has no classes.
+Json selective_json(const PosteriorEvaluation& scores, const PosteriorEvaluation* calibrated);
+std::string selective_text(const PosteriorEvaluation& scores,
+                           const PosteriorEvaluation* calibrated);
 
 }  // namespace fedep

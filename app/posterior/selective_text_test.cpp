@@ -27,7 +27,7 @@ PosteriorEvaluation with_curves(bool draws) {
 }
 
 TEST(SelectiveText, SaysErrorsAmongTheSurest) {
-  const std::string text = selective_text(with_curves(false));
+  const std::string text = selective_text(with_curves(false), nullptr);
   EXPECT_THAT(text, HasSubstr("confidence, at the mean"));
   EXPECT_THAT(text, HasSubstr("12.50%"));  // at 50 %
   EXPECT_THAT(text, HasSubstr("25.00%"));  // of all
@@ -35,24 +35,37 @@ TEST(SelectiveText, SaysErrorsAmongTheSurest) {
 }
 
 TEST(SelectiveText, HasAllThreeOrdersWhereThereAreDraws) {
-  const std::string text = selective_text(with_curves(true));
+  const std::string text = selective_text(with_curves(true), nullptr);
   EXPECT_THAT(text, HasSubstr("confidence, over draws"));
   EXPECT_THAT(text, HasSubstr("mutual information, over draws"));
   EXPECT_THAT(text, HasSubstr("0.1500 of it"));
 }
 
 TEST(SelectiveText, AgreesWithItsJson) {
-  const Json json = selective_json(with_curves(true));
+  const Json json = selective_json(with_curves(true), nullptr);
   EXPECT_EQ(json["coverage"].size(), json["point"]["risk"].size());
   EXPECT_EQ(json["point"]["risk"][7], 0.2);
   EXPECT_EQ(json["mutual_information"]["mean"], 0.15);
   EXPECT_EQ(json["marginal"]["entropy"], 0.8);
-  EXPECT_FALSE(selective_json(with_curves(false)).contains("marginal"));
+  EXPECT_FALSE(selective_json(with_curves(false), nullptr).contains("marginal"));
+}
+
+TEST(SelectiveText, HasOrdersAfterATemperatureToo) {
+  PosteriorEvaluation after = with_curves(true);
+  after.selective->point.area = after.selective->marginal->area = 0.0625;
+  EXPECT_THAT(selective_text(with_curves(true), &after),
+              HasSubstr("confidence, over draws, calibrated"));
+  const Json json = selective_json(with_curves(true), &after);
+  EXPECT_EQ(json["point_calibrated"]["area"], 0.0625);
+  EXPECT_EQ(json["marginal_calibrated"]["area"], 0.0625);
+  EXPECT_EQ(json["point"]["area"], 0.125);
+  PosteriorEvaluation no_draws = with_curves(false);
+  EXPECT_FALSE(selective_json(with_curves(false), &no_draws).contains("marginal_calibrated"));
 }
 
 TEST(SelectiveText, IsNotThereWithoutClasses) {
-  EXPECT_EQ(selective_text({}), "");
-  EXPECT_TRUE(selective_json({}).is_null());
+  EXPECT_EQ(selective_text({}, nullptr), "");
+  EXPECT_TRUE(selective_json({}, nullptr).is_null());
 }
 
 }  // namespace

@@ -56,7 +56,8 @@ constexpr std::array kDatasets{
     DatasetRow{.name = "cifar100_pca",
                .summary = "CIFAR-100 projected to 100 principal components",
                .open = open_cifar100_pca,
-               .partition = PartitionUse::partitioned},
+               .partition = PartitionUse::partitioned,
+               .read_images = read_cifar_records},
     DatasetRow{.name = "emnist62",
                .summary = "EMNIST-62 as TFF ships it, HDF5 or SQLite",
                .open = open_emnist62,
@@ -127,11 +128,12 @@ std::unique_ptr<Dataset> open_dataset(const DataSettings& settings, std::uint64_
   return row.open(settings, settings.partition_seed.value_or(seed), folder);
 }
 
-Batch read_images(const std::filesystem::path& file, const DatasetInfo& data) {
+Batch read_images(const std::filesystem::path& file, const DatasetInfo& data,
+                  const PcaProjection* projection) {
   std::vector<std::string_view> others;
   for (const DatasetRow& row : kDatasets) {
     if (row.read_images == nullptr) continue;
-    if (row.name == data.name) return row.read_images(file, data);
+    if (row.name == data.name) return row.read_images(file, data, projection);
     others.push_back(row.name);
   }
   throw InputError(

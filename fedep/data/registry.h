@@ -32,7 +32,8 @@ struct DatasetRow {
   PartitionUse partition = PartitionUse::natural;
   bool holds_out = false;  // data.test_fraction of the examples; else the data bring their test set
   // Images of the same kind to be predicted, from a file (image/image_file.h); null: there is none.
-  Batch (*read_images)(const std::filesystem::path& file, const DatasetInfo& data) = nullptr;
+  Batch (*read_images)(const std::filesystem::path& file, const DatasetInfo& data,
+                       const PcaProjection* projection) = nullptr;
 
   // Of data that are made up: their size before they are; null: files say it.
   PlannedSize (*planned)(const DataSettings& settings) = nullptr;
@@ -50,8 +51,9 @@ const DatasetRow& find_dataset(std::string_view name);
 std::unique_ptr<Dataset> open_dataset(const DataSettings& settings, std::uint64_t seed,
                                       const std::filesystem::path& folder);
 
-// Images to be predicted, as data of this description have them. Throws InputError for data whose
-// images come from no file, and as their reader does.
-Batch read_images(const std::filesystem::path& file, const DatasetInfo& data);
+// Images to be predicted, as data of this description, and with this projection (RawImages), have them. Throws
+// InputError for data whose images come from no file, and as their reader does.
+Batch read_images(const std::filesystem::path& file, const DatasetInfo& data,
+                  const PcaProjection* projection = nullptr);
 
 }  // namespace fedep

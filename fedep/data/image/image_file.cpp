@@ -1,11 +1,15 @@
 #include "fedep/data/image/image_file.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "fedep/data/data_file.h"
 #include "fedep/data/image/idx.h"
 #include "fedep/data/image/image_augment.h"
+#include "fedep/data/image/pca.h"
+#include "fedep/message/check.h"
 #include "fedep/message/error.h"
 
 namespace fedep {
@@ -17,7 +21,8 @@ constexpr std::size_t kLabels = 2;  // of a CIFAR-100 record, before its pixels
 
 }  // namespace
 
-Batch read_cifar_records(const fs::path& file, const DatasetInfo& data) {
+Batch read_cifar_records(const fs::path& file, const DatasetInfo& data,
+                         const PcaProjection* projection) {
   const std::vector<std::uint8_t> bytes = read_data_file(data.name, file);
   const std::size_t record = kLabels + kCifarCrop.image_size();
   if (bytes.empty() || bytes.size() % record != 0) {
@@ -34,10 +39,17 @@ Batch read_cifar_records(const fs::path& file, const DatasetInfo& data) {
         kCifarCrop, image, centre_crop(kCifarCrop),
         std::span(out.dense).subspan(i * kCifarCrop.crop_size(), kCifarCrop.crop_size()));
   }
+  if (projection != nullptr) {
+    std::vector<float> projected(out.size * projection->components());
+    (*projection)(out.dense, projected);
+    out.dense = std::move(projected);
+  }
+  check_same_size("read_cifar_records", "features", data.feature_count(),
+                  out.dense.size() / out.size);
   return out;
 }
 
-Batch read_byte_images(const fs::path& file, const DatasetInfo& data) {
+Batch read_byte_images(const fs::path& file, const DatasetInfo& data, const PcaProjection*) {
   const IdxArray images = read_idx(data.name, file);
   std::vector<std::int64_t> shape(images.dimensions.begin() + 1, images.dimensions.end());
   if (shape.size() == 2) shape.push_back(1);

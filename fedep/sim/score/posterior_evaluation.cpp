@@ -120,11 +120,42 @@ void append_marginal(const Metrics& from, Metrics& to) {
   for (const auto& [name, value] : from) to.emplace_back(name + "_marginal", value);
 }
 
+// Scores of examples that are no client's held-out ones.
+UnlikenessScores unlikeness_of(const UnlikeSet& set, Model& model, Predictive& predictive,
+                               const std::optional<DrawSettings>& draws, const OwnIntercepts& own) {
+  std::vector<std::size_t> first;  // example of each batch
+  std::size_t examples = 0;
+  for (const Batch& batch : set.batches) {
+    first.push_back(examples);
+    examples += batch.size;
+  }
+  InterceptAt intercept_at;
+  if (!set.clients.empty()) {
+    intercept_at = [&](std::size_t i, std::size_t row) -> const OwnIntercept& {
+      return own.of(set.clients[first[i] + row]);
+    };
+  }
+  UnlikenessScores out(model);
+  for (std::size_t i = 0; i < set.batches.size(); ++i) {
+    out.add_point(predictive.point(set.batches[i], intercept_at, i), predictive.weights().span(),
+                  set.batches[i]);
+  }
+  if (!draws) return out;
+  predictive.marginal(
+      *draws, set.batches.size(), [&](std::size_t i) -> const Batch& { return set.batches[i]; },
+      [&](std::size_t i, const Predictions& predictions) {
+        out.add_marginal(predictions, set.batches[i]);
+      },
+      intercept_at);
+  return out;
+}
+
 }  // namespace
 
 PosteriorEvaluation evaluate_posterior(const Dataset& data, Model& model, const ServerState& state,
                                        const std::optional<DrawSettings>& draws,
-                                       const PredictiveUse& use) {
+                                       const PredictiveUse& use,
+                                       std::span<const UnlikeSet> unlike) {
   if (data.test_size() == 0) {
     throw InputError(
         fmt::format("evaluate: {} must have held-out examples, but has none", data.info().name));
@@ -144,20 +175,29 @@ PosteriorEvaluation evaluate_posterior(const Dataset& data, Model& model, const 
     return own.of(data.test_clients()[data.test_client(i * kChunk + row)]);
   };
   const bool selects = can_be_selective(model.target());
+  if (!selects && !unlike.empty()) {
+    throw InputError(
+        "evaluate: unlike examples can be told apart where the outcome is a class or yes or no, "
+        "but "
+        "here it is not");
+  }
   SelectiveScores selective(model.target(), model.outputs());
+  UnlikenessScores like(model);
   for (std::size_t i = 0; i < batches; ++i) {
     const Predictions predictions = predictive.point(batch_at(i), intercept_at, i);
     point.add(i * kChunk, batch, predictions);
     if (selects) selective.add_point(predictions, batch);
+    if (!unlike.empty()) like.add_point(predictions, predictive.weights().span(), batch);
   }
+  std::optional<DrawSettings> with_entropy = draws;
   if (draws) {
-    DrawSettings with_entropy = *draws;
-    with_entropy.entropy = selects;
+    with_entropy->entropy = selects;
     predictive.marginal(
-        with_entropy, batches, batch_at,
+        *with_entropy, batches, batch_at,
         [&](std::size_t i, const Predictions& predictions) {
           marginal.add(i * kChunk, batch_at(i), predictions);
           if (selects) selective.add_marginal(predictions, batch);
+          if (!unlike.empty()) like.add_marginal(predictions, batch);
         },
         intercept_at);
   }
@@ -168,6 +208,10 @@ PosteriorEvaluation evaluate_posterior(const Dataset& data, Model& model, const 
                           .clients = {},
                           .risk = point.all().risk()};
   if (selects) out.selective = selective.report();
+  for (const UnlikeSet& set : unlike) {
+    out.detection.push_back(
+        detection_of(like, unlikeness_of(set, model, predictive, with_entropy, own), set.name));
+  }
   if (draws) {
     append_marginal(marginal.all().metrics(), out.metrics);
     out.marginal = marginal.all().reliability();

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "fedep/metric/risk_report.h"
 #include "fedep/model/model.h"
 #include "fedep/round/server_state.h"
+#include "fedep/sim/score/detection_scores.h"
 #include "fedep/sim/score/predictive.h"
 #include "fedep/sim/score/selective_scores.h"
 
@@ -38,11 +40,15 @@ struct PosteriorEvaluation {
   std::optional<RiskReport> risk = {}, marginal_risk = {};
   // Of classes and of yes or no: whether predictions know where they are wrong.
   std::optional<SelectiveReport> selective = {};
+  // The same: whether they tell held-out examples from unlike ones, set by set.
+  std::vector<DetectionReport> detection = {};
 };
 
-// Without `draws`: at the mean alone. Throws InputError if there are no held-out examples.
+// Without `draws`: at the mean alone. Throws InputError if there are no held-out examples, or sets of unlike ones
+// where outcomes have no classes.
 PosteriorEvaluation evaluate_posterior(const Dataset& data, Model& model, const ServerState& state,
                                        const std::optional<DrawSettings>& draws,
-                                       const PredictiveUse& use = {});
+                                       const PredictiveUse& use = {},
+                                       std::span<const UnlikeSet> unlike = {});
 
 }  // namespace fedep

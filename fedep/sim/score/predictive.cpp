@@ -179,6 +179,17 @@ double predictive_entropy(TargetKind target, std::span<const double> mean, doubl
   return 0.5 * std::log(2 * std::numbers::pi * std::numbers::e * variance);
 }
 
+double mutual_information(TargetKind target, const Predictions& predictions, std::size_t example,
+                          std::size_t outputs, double variance) {
+  const auto mean = std::span(predictions.mean).subspan(example * outputs, outputs);
+  // A temperature is of the mean alone: what draws disagree in is not.
+  const double total = predictions.entropy_before.empty()
+                           ? predictive_entropy(target, mean, variance)
+                           : predictions.entropy_before[example];
+  const double information = total - predictions.entropy[example];
+  return information < 0 ? 0.0 : information;  // below zero is rounding; NaN stays
+}
+
 Predictive::Predictive(Model& model, const ServerState& state, const PredictiveUse& use)
     : model_(model),
       state_(state),

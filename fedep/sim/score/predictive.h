@@ -57,6 +57,11 @@ Range last_layer(const Layout& layout, std::size_t outputs);
 // or of a count with this variance.
 double predictive_entropy(TargetKind target, std::span<const double> mean, double variance = 1);
 
+// Mutual information of an example's outcome and the weights, in nats, of predictions over draws that have
+// entropies: what draws disagree in. `variance` as above, of the averaged prediction.
+double mutual_information(TargetKind target, const Predictions& predictions, std::size_t example,
+                          std::size_t outputs, double variance = 1);
+
 // Draw `index` of a run's weights after this round: the one that scores and predictions average too.
 HostVector<float> draw_of(const Message& q, std::uint64_t seed, std::int64_t round, int index);
 

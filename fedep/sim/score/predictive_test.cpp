@@ -313,5 +313,37 @@ TEST(Predictive, AnImproperPosteriorIsRefused) {
   EXPECT_THROW(marginal(*model, state, some_rows(1), {}), InputError);
 }
 
+// Draws that agree have no mutual information, however unsure each of them is; draws that contradict each other have
+// all of the mean's entropy.
+TEST(MutualInformation, IsWhatDrawsDisagreeIn) {
+  const double one = std::log(2.0);
+  const Predictions agree{.mean = {0.5, 0.5}, .spread = {}, .entropy = {one}};
+  EXPECT_NEAR(mutual_information(TargetKind::label, agree, 0, 2), 0, 1e-15);
+  const Predictions contradict{.mean = {0.5, 0.5}, .spread = {}, .entropy = {0}};
+  EXPECT_NEAR(mutual_information(TargetKind::label, contradict, 0, 2), one, 1e-15);
+}
+
+TEST(MutualInformation, IsOfPredictionsBeforeATemperature) {
+  const Predictions tempered{
+      .mean = {0.9, 0.1}, .spread = {}, .entropy = {0.2}, .entropy_before = {0.5}};
+  EXPECT_NEAR(mutual_information(TargetKind::label, tempered, 0, 2), 0.3, 1e-15);
+}
+
+// A normal's spread over draws widens its average; without spread draws agree.
+TEST(MutualInformation, OfANumberIsWhatItsSpreadAddsToTheNoise) {
+  const double noise = predictive_entropy(TargetKind::real, std::vector{1.0}, 4.0);
+  const Predictions predictions{.mean = {1.0}, .spread = {}, .entropy = {noise}};
+  EXPECT_NEAR(mutual_information(TargetKind::real, predictions, 0, 1, 4.0), 0, 1e-15);
+  EXPECT_NEAR(mutual_information(TargetKind::real, predictions, 0, 1, 4.0 * 9.0), std::log(3.0),
+              1e-15);
+}
+
+TEST(MutualInformation, BelowZeroIsRoundingAndNotANumberStaysSo) {
+  const Predictions rounded{.mean = {0.5, 0.5}, .spread = {}, .entropy = {std::log(2.0) + 1e-9}};
+  EXPECT_EQ(mutual_information(TargetKind::label, rounded, 0, 2), 0.0);
+  const Predictions broken{.mean = {NAN, 0.5}, .spread = {}, .entropy = {NAN}};
+  EXPECT_TRUE(std::isnan(mutual_information(TargetKind::label, broken, 0, 2)));
+}
+
 }  // namespace
 }  // namespace fedep

@@ -34,16 +34,6 @@ bool can_be_selective(TargetKind target) {
   return target == TargetKind::label || target == TargetKind::binary;
 }
 
-double mutual_information(TargetKind target, const Predictions& predictions, std::size_t example,
-                          std::size_t outputs) {
-  const double total =
-      predictions.entropy_before.empty()
-          ? predictive_entropy(target,
-                               std::span(predictions.mean).subspan(example * outputs, outputs))
-          : predictions.entropy_before[example];
-  return std::max(0.0, total - predictions.entropy[example]);  // below zero is rounding
-}
-
 void SelectiveScores::add_point(const Predictions& predictions, const Batch& targets) {
   for (std::size_t i = 0; i < targets.size; ++i) {
     const auto mean = std::span(predictions.mean).subspan(i * outputs_, outputs_);

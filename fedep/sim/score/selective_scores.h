@@ -38,10 +38,6 @@ struct SelectiveReport {
 // Whether predictions of this kind name one class, and so can be wrong.
 bool can_be_selective(TargetKind target);
 
-// Mutual information of an example's outcome and the weights, in nats, of predictions over draws that have entropies.
-double mutual_information(TargetKind target, const Predictions& predictions, std::size_t example,
-                          std::size_t outputs);
-
 class SelectiveScores {
  public:
   SelectiveScores(TargetKind target, std::size_t outputs) : target_(target), outputs_(outputs) {}

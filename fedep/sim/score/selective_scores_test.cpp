@@ -36,22 +36,6 @@ TEST(SelectiveScores, OfYesOrNoAreAsSureOfANo) {
   EXPECT_NEAR(report.point.risk[9], 1.0 / 3, 1e-15);
 }
 
-// Draws that agree have no mutual information, however unsure each of them is; draws that contradict each other have
-// all of the mean's entropy.
-TEST(MutualInformation, IsWhatDrawsDisagreeIn) {
-  const double one = std::log(2.0);
-  const Predictions agree{.mean = {0.5, 0.5}, .spread = {}, .entropy = {one}};
-  EXPECT_NEAR(mutual_information(TargetKind::label, agree, 0, 2), 0, 1e-15);
-  const Predictions contradict{.mean = {0.5, 0.5}, .spread = {}, .entropy = {0}};
-  EXPECT_NEAR(mutual_information(TargetKind::label, contradict, 0, 2), one, 1e-15);
-}
-
-TEST(MutualInformation, IsOfPredictionsBeforeATemperature) {
-  const Predictions tempered{
-      .mean = {0.9, 0.1}, .spread = {}, .entropy = {0.2}, .entropy_before = {0.5}};
-  EXPECT_NEAR(mutual_information(TargetKind::label, tempered, 0, 2), 0.3, 1e-15);
-}
-
 TEST(SelectiveScores, OverDrawsHaveTwoOrders) {
   SelectiveScores scores(TargetKind::label, 2);
   scores.add_point({.mean = {0.6, 0.4, 0.7, 0.3}}, labels({0, 1}));
