@@ -12,6 +12,7 @@ std::string_view report_format_js();
 std::string_view report_curves_js();
 std::string_view report_chart_js();
 std::string_view report_tiles_js();
+std::string_view report_certainty_js();
 std::string_view report_forest_js();
 std::string_view report_js();
 

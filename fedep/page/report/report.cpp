@@ -49,8 +49,9 @@ std::string report_page(std::string_view script_json, bool live) {
   std::string page = filled(report_html(), "{{connect}}", live ? "'self'" : "'none'");
   page = filled(page, "/*{{style}}*/", report_css());
   std::string script;
-  for (const std::string_view part : {report_format_js(), report_curves_js(), report_chart_js(),
-                                      report_tiles_js(), report_forest_js(), report_js()}) {
+  for (const std::string_view part :
+       {report_format_js(), report_curves_js(), report_chart_js(), report_tiles_js(),
+        report_certainty_js(), report_forest_js(), report_js()}) {
     script += part;
   }
   page = filled(page, "/*{{script}}*/", script);

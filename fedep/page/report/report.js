@@ -302,7 +302,7 @@ function renderRecipes() {
 
 // ---- all of it ----
 
-const SECTIONS = [["summary", "Summary"], ["coefficients", "Coefficients"], ["curves", "Curves"], ["tables", "Tables"], ["calibration", "Calibration"], ["posterior", "Posterior"], ["clients", "Clients"], ["recipes", "Recipes"]];
+const SECTIONS = [["summary", "Summary"], ["coefficients", "Coefficients"], ["curves", "Curves"], ["calibration", "Calibration"], ["certainty", "Certainty"], ["tables", "Tables"], ["posterior", "Posterior"], ["clients", "Clients"], ["recipes", "Recipes"]];
 
 function render() {
   const focused = document.activeElement?.id;
@@ -317,6 +317,7 @@ function render() {
   byId("reliability").replaceChildren(...renderReliability(data, visible));
   byId("risk").replaceChildren(...renderRisk(data, visible));
   byId("risk-hint").hidden = !data.runs.some((run) => run.risk);
+  byId("certain").replaceChildren(...renderCertainty(data, visible));
   byId("spread").replaceChildren(...renderSpread(data, visible));
   renderCounters();
   byId("participation").replaceChildren(...renderPerClient(data, visible), ...renderParticipation(data));
@@ -324,7 +325,7 @@ function render() {
   const runs = data.runs.length > 0;
   const filled = {
     summary: runs, coefficients: data.runs.some((run) => run.coefficients), curves: data.metrics.length > 0, tables: data.tables.length > 0 || (data.metrics.length > 0 && !isThinned()), clients: runs, recipes: runs,
-    calibration: data.runs.some((run) => run.reliability?.point?.length > 0), posterior: data.runs.some((run) => run.posterior),
+    calibration: data.runs.some((run) => run.reliability?.point?.length > 0), certainty: data.runs.some((run) => run.selective || run.detection), posterior: data.runs.some((run) => run.posterior),
   };
   for (const [id] of SECTIONS) byId(id).hidden = !filled[id];
   byId("nav").replaceChildren(...SECTIONS.filter(([id]) => filled[id]).map(([id, title]) => html("a", { href: `#${id}` }, title)));

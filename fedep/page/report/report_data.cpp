@@ -7,6 +7,7 @@
 
 #include "fedep/algorithm/algorithm.h"
 #include "fedep/config/write_recipe.h"
+#include "fedep/page/report/evaluation_part.h"
 #include "fedep/page/report/factor_gap_text.h"
 #include "fedep/page/report/forest_json.h"
 #include "fedep/page/report/recipe_diff.h"
@@ -156,97 +157,6 @@ Json posterior_json(const std::optional<PosteriorSpread>& spread) {
   return out;
 }
 
-// evaluation.json may hold anything; the page gets what it expects, and null for the rest.
-Json part_of(const Json& json, const char* key) {
-  return json.is_object() && json.contains(key) ? json.at(key) : Json(nullptr);
-}
-
-Json number_in(const Json& json, const char* key) {
-  const Json value = part_of(json, key);
-  return value.is_number() ? value : Json(nullptr);
-}
-
-Json bins_json(const Json& bins) {
-  if (!bins.is_array()) return nullptr;
-  Json out = Json::array();
-  for (const Json& bin : bins) {
-    out.push_back({{"confidence", number_in(bin, "confidence")},
-                   {"accuracy", number_in(bin, "accuracy")},
-                   {"weight", number_in(bin, "weight")}});
-  }
-  return out;
-}
-
-Json reliability_json(const Json& evaluation) {
-  const Json reliability = part_of(evaluation, "reliability");
-  if (!reliability.is_object()) return nullptr;
-  return {{"point", bins_json(part_of(reliability, "point"))},
-          {"marginal", bins_json(part_of(reliability, "marginal"))}};
-}
-
-// What evaluate says of risks, of one kind of prediction.
-Json risk_report_json(const Json& report) {
-  if (!report.is_object()) return nullptr;
-  Json out = Json::object();
-  for (const char* key :
-       {"examples", "events", "auc", "auc_se", "intercept", "intercept_se", "slope", "slope_se"}) {
-    out[key] = number_in(report, key);
-  }
-  if (out["examples"].is_null() || out["events"].is_null()) return nullptr;
-  out["bins"] = Json::array();
-  out["missing"] = Json::array();
-  const Json bins = part_of(report, "bins"), missing = part_of(report, "missing");
-  for (const Json& bin : bins.is_array() ? bins : Json::array()) {
-    Json one = Json::object();
-    for (const char* key : {"risk", "observed", "examples"}) one[key] = number_in(bin, key);
-    const bool whole = std::ranges::none_of(one, [](const Json& value) { return value.is_null(); });
-    if (whole) out["bins"].push_back(std::move(one));
-  }
-  for (const Json& sentence : missing.is_array() ? missing : Json::array()) {
-    if (sentence.is_string()) out["missing"].push_back(sentence);
-  }
-  return out;
-}
-
-Json risk_json(const Json& evaluation) {
-  const Json risk = part_of(evaluation, "risk");
-  const auto both = [](const Json& of) {
-    return Json{{"point", risk_report_json(part_of(of, "point"))},
-                {"marginal", risk_report_json(part_of(of, "marginal"))}};
-  };
-  Json out = both(risk);
-  if (out["point"].is_null()) return nullptr;
-  out["clients"] = Json::array();
-  const Json clients = part_of(risk, "clients");
-  for (const Json& row : clients.is_array() ? clients : Json::array()) {
-    const Json client = part_of(row, "client");
-    Json one = both(row);
-    if (!client.is_string() || one["point"].is_null()) continue;
-    one["client"] = client;
-    out["clients"].push_back(std::move(one));
-  }
-  return out;
-}
-
-Json per_client_json(const Json& evaluation) {
-  const Json rows = part_of(evaluation, "per_client");
-  if (!rows.is_array()) return nullptr;
-  Json out = Json::array();
-  for (const Json& row : rows) {
-    const Json client = part_of(row, "client"), scores = part_of(row, "metrics");
-    Json metrics = Json::object();
-    if (scores.is_object()) {
-      for (const auto& [name, value] : scores.items()) {
-        if (value.is_number()) metrics[name] = value;
-      }
-    }
-    out.push_back({{"client", client.is_string() ? client : Json(client.dump())},
-                   {"examples", number_in(row, "examples")},
-                   {"metrics", std::move(metrics)}});
-  }
-  return out;
-}
-
 Json curves_json(const RunRecord& run) {
   Json curves = Json::object();
   const auto add = [&](const std::string& name, double value) {
@@ -269,36 +179,35 @@ Json verdict_json(const std::optional<Verdict>& verdict) {
 Json run_json(const RunRecord& run) {
   const PhaseSettings* last = run.recipe.phases.empty() ? nullptr : &run.recipe.phases.back();
   const RunHeader header = run.history.header.value_or(RunHeader{});
-  return {{"name", run.name},
-          {"seed", run.recipe.seed},
-          {"status", status_name(run.status)},
-          {"played", run.played()},
-          {"rounds_each", run.rounds_each()},
-          {"rounds", rounds_in(run.recipe)},
-          {"algorithm", last != nullptr ? last->algorithm : ""},
-          {"inference", last != nullptr ? inference_of(*last) : ""},
-          {"data", run.recipe.data.name},
-          {"model", run.recipe.model.name},
-          {"every", run.recipe.evaluate.every},
-          {"asked", run.recipe.server.clients_per_round},
-          {"device", header.device},
-          {"machine", header.machine},
-          {"version", header.version},
-          {"recipe", to_toml(run.recipe)},
-          {"faults", run.faults},
-          {"verdict", verdict_json(run.verdict)},
-          {"phases", phases_json(run.recipe)},
-          {"bytes", cumulative(run, bytes_of)},
-          {"seconds", rounded(cumulative(run, seconds_of))},
-          {"curves", curves_json(run)},
-          {"counters", counters_json(run)},
-          {"factor_gap", factor_gap_json(run)},
-          {"participation", participation_json(participation_of(run))},
-          {"reliability", reliability_json(run.evaluation)},
-          {"risk", risk_json(run.evaluation)},
-          {"per_client", per_client_json(run.evaluation)},
-          {"coefficients", forest_json(run.coefficients)},
-          {"posterior", posterior_json(run.posterior)}};
+  Json out{{"name", run.name},
+           {"seed", run.recipe.seed},
+           {"status", status_name(run.status)},
+           {"played", run.played()},
+           {"rounds_each", run.rounds_each()},
+           {"rounds", rounds_in(run.recipe)},
+           {"algorithm", last != nullptr ? last->algorithm : ""},
+           {"inference", last != nullptr ? inference_of(*last) : ""},
+           {"data", run.recipe.data.name},
+           {"model", run.recipe.model.name},
+           {"every", run.recipe.evaluate.every},
+           {"asked", run.recipe.server.clients_per_round},
+           {"device", header.device},
+           {"machine", header.machine},
+           {"version", header.version},
+           {"recipe", to_toml(run.recipe)},
+           {"faults", run.faults},
+           {"verdict", verdict_json(run.verdict)},
+           {"phases", phases_json(run.recipe)},
+           {"bytes", cumulative(run, bytes_of)},
+           {"seconds", rounded(cumulative(run, seconds_of))},
+           {"curves", curves_json(run)},
+           {"counters", counters_json(run)},
+           {"factor_gap", factor_gap_json(run)},
+           {"participation", participation_json(participation_of(run))},
+           {"coefficients", forest_json(run.coefficients)},
+           {"posterior", posterior_json(run.posterior)}};
+  out.update(evaluation_part(run.evaluation));
+  return out;
 }
 
 }  // namespace

@@ -21,6 +21,7 @@
 //            "reliability": {"point": […], "marginal": […]}, "per_client": …,
 //            "risk": {"point": {"events", "auc", "auc_se", "slope", …, "bins": […], "missing": [text…]},
 //                     "marginal": …, "clients": [{"client", "point", "marginal"}…]},
+//            "selective": …, "detection": …,              as evaluation_part.h says
 //            "coefficients": null or what forest_json.h says,
 //            "posterior": {…} or {"round", "weights", "improper", "withheld": why}}…]}
 #pragma once

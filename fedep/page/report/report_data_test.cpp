@@ -147,50 +147,11 @@ TEST(ReportData, SaysThatAPosteriorIsImproper) {
 TEST(ReportData, HasCoefficientsWhereSomebodyKnowsThem) {
   RunRecord run = test_run("a", 1, half);
   EXPECT_TRUE(data_of(run)["coefficients"].is_null());
-  run.coefficients = ForestFigure{
-      .title = "Odds ratios", .rows = {{.name = "age", .estimate = 0, .interval = Bounds{-1, 1}}}};
+  run.coefficients = CoefficientReport{
+      .figure = {.title = "Odds ratios",
+                 .rows = {{.name = "age", .estimate = 0, .interval = Bounds{-1, 1}}}}};
   EXPECT_EQ(data_of(run)["coefficients"]["rows"][0]["name"], "age");
   EXPECT_EQ(data_of(run)["coefficients"]["rows"][0]["low"], -1);
-}
-
-TEST(ReportData, HandsOnRisksAndOfThemOnlyWhatThePageExpects) {
-  RunRecord run = test_run("a", 1, half);
-  EXPECT_TRUE(data_of(run)["risk"].is_null());
-  run.evaluation = Json::parse(R"({"risk": {"point": {"examples": 30, "events": 4, "auc": 0.8,
-      "auc_se": null, "slope": "steep", "bins": [{"risk": 0.1, "observed": 0.2, "examples": 30}, 7,
-      {"risk": 0.1}], "missing": ["few", 3]}, "marginal": [], "clients": [{"client": "A",
-      "point": {"examples": 3, "events": 0}}, {"client": 7}, null, {"client": "B"}]}})");
-  const Json risk = data_of(run)["risk"];
-  EXPECT_EQ(risk["point"]["auc"], 0.8);
-  EXPECT_TRUE(risk["point"]["auc_se"].is_null());
-  EXPECT_TRUE(risk["point"]["slope"].is_null());
-  EXPECT_EQ(risk["point"]["bins"].size(), 1u);
-  EXPECT_EQ(risk["point"]["missing"], Json({"few"}));
-  EXPECT_TRUE(risk["marginal"].is_null());
-  ASSERT_EQ(risk["clients"].size(), 1u);
-  EXPECT_EQ(risk["clients"][0]["client"], "A");
-  for (const char* nothing : {R"({"risk": 3})", R"({"risk": {"point": {"examples": 1}}})"}) {
-    run.evaluation = Json::parse(nothing);
-    EXPECT_TRUE(data_of(run)["risk"].is_null());
-  }
-}
-
-TEST(ReportData, HasOfAnEvaluationOnlyWhatThePageExpects) {
-  RunRecord run = test_run("a", 1, half);
-  run.evaluation =
-      Json::parse(R"({"reliability": {"point": [null, 7, {"weight": "x"}], "marginal": 3},
-    "per_client": [null, {"client": {}, "examples": [], "metrics": {"accuracy": 0.5, "nll": "x"}}]})");
-  const Json json = data_of(run);
-  EXPECT_EQ(json["reliability"]["point"].size(), 3u);
-  for (const Json& bin : json["reliability"]["point"]) EXPECT_TRUE(bin.at("weight").is_null());
-  EXPECT_TRUE(json["reliability"]["marginal"].is_null());
-  EXPECT_TRUE(json["per_client"][0]["client"].is_string());
-  EXPECT_EQ(json["per_client"][1]["metrics"], Json({{"accuracy", 0.5}}));
-  for (const char* text : {"[]", "3", R"({"reliability": [], "per_client": {}})"}) {
-    run.evaluation = Json::parse(text);
-    EXPECT_TRUE(data_of(run)["reliability"].is_null());
-    EXPECT_TRUE(data_of(run)["per_client"].is_null());
-  }
 }
 
 TEST(ReportData, OfAWatchedRunSaysHowManyRoundsAPointStandsFor) {

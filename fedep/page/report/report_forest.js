@@ -50,7 +50,26 @@ function forestTile(index, name, figure, range) {
     forestTicks(range, figure.ratio).map(({ at, text }) => html("b", { style: `left:${round2(place(at))}%` }, text))), html("span", { class: "value" }));
   const title = figure.title && figure.title !== name ? `${name}: ${figure.title}` : name;
   return html("figure", { class: "card forest" }, tileHead(index, title, figure.note), html("ul", { class: "rows" }, rows), axis,
-    figure.caption ? html("p", { class: "hint" }, figure.caption) : null);
+    figure.caption ? html("p", { class: "hint" }, figure.caption) : null,
+    figure.spreads.length > 0 ? html("ul", { class: "rows spreads" }, figure.spreads.map((spread) =>
+      html("li", { class: "row" }, html("span", { class: "label" }, `Standard deviation of ${spread.name}`), html("span", { class: "value" }, spread.text)))) : null,
+    sharesOf(index, figure));
+}
+
+const MOST_SHARES = 30;  // that are shown one by one
+const FEW_SHARES = 8;    // that need no click
+
+// Whose data the posterior rests on: clients, the largest first, and the prior.
+function sharesOf(index, figure) {
+  if (figure.shares.length === 0) return figure.shares_note ? html("p", { class: "hint" }, `Clients’ shares of the information are not known: ${figure.shares_note}.`) : null;
+  const clients = figure.shares.slice(0, -1), prior = figure.shares.at(-1);
+  const others = clients.length > MOST_SHARES ? clients.slice(MOST_SHARES - 1) : [];
+  const shown = [...(others.length > 0 ? clients.slice(0, MOST_SHARES - 1) : clients), ...(others.length > 0 ? [{ name: plural(others.length, "other"), share: others.reduce((sum, one) => sum + (one.share ?? 0), 0) }] : []), prior];
+  const most = largestOf(shown.map(({ share }) => share ?? 0), 1e-9);
+  return html("details", { class: "shares", open: shown.length <= FEW_SHARES }, html("summary", {}, "Shares of the information"),
+    html("div", { class: "bars-in" }, shown.flatMap(({ name, share }) => [html("span", { class: "label", title: name }, name),
+      html("span", { class: "track" }, html("i", { style: `width:${round2((100 * Math.max(0, share ?? 0)) / most)}%;background:${colorOf(index)}` })), html("span", {}, percent(share))])),
+    html("p", { class: "hint" }, `Of all precision that the posterior has: whose data the table rests on, not whose are better.${figure.shares_note ? ` Note: ${figure.shares_note}.` : ""}`));
 }
 
 // Of a group's first run that has some. Pictures of one kind have one axis, so that runs compare.

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "fedep/config/recipe.h"
-#include "fedep/page/figure/forest_figure.h"
+#include "fedep/page/report/coefficient_report.h"
 #include "fedep/page/report/participation.h"
 #include "fedep/page/report/posterior_spread.h"
 #include "fedep/page/report/round_counters.h"
@@ -43,7 +43,7 @@ struct RunRecord {
   // {"round": …, "reliability": {"point": [{"confidence", "accuracy", "weight"}…], "marginal": …}}
   Json evaluation = nullptr;
   std::optional<PosteriorSpread> posterior;  // nothing in phases of point estimates
-  std::optional<ForestFigure> coefficients =
+  std::optional<CoefficientReport> coefficients =
       {};                               // of a linear model on a table, for whoever knows them
   std::vector<std::string> faults;      // sentences on what could not be read
   std::optional<RunSoFar> so_far;       // nothing: `history` has all there is
