@@ -464,6 +464,14 @@ class Refused(RanksTest):
         done = play(2, "run", recipe, "--out", self.folder / "run", program=program)
         self.assert_refused(done, 2, "BLAS kernel must be the same on all ranks", "Prescott")
 
+    def test_a_rank_that_does_not_see_the_folder(self):
+        recipe = self.recipe(RECIPES["fed_ep_laplace"])
+        (self.folder / "elsewhere").mkdir()
+        program = self.differing(f"cd {self.folder / 'elsewhere'}")
+        for command in (["run", recipe, "--out", "run"], ["sweep", recipe, "--seeds", "1,2", "--out", "sweep"]):
+            done = play(3, *command, program=program, cwd=self.folder)
+            self.assert_refused(done, 2, "must be one that all ranks see", "rank 1")
+
     def test_a_mistake_that_all_make_is_said_once(self):
         recipe = self.recipe(RECIPES["fed_ep_laplace"])
         done = play(3, "run", recipe, "--out", self.folder / "run", "--set", "client.epochs=-1")

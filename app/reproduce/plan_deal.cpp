@@ -7,12 +7,14 @@
 
 #include "app/reproduce/finished_run.h"
 #include "app/run/interrupt.h"
+#include "app/run/run_ranks.h"
 #include "app/run/run_recipe.h"
 #include "app/whole_number.h"
 #include "fedep/config/write_recipe.h"
 #include "fedep/message/error.h"
 #include "fedep/sim/ranks/same_ranks.h"
 #include "fedep/sim/ranks/share_out.h"
+#include "fedep/store/durable_file.h"
 
 namespace fedep {
 namespace {
@@ -51,6 +53,11 @@ PlanDeal::PlanDeal(Ranks* ranks, std::size_t ranks_per_run, std::span<const Plan
                 std::vector<Fact>{{"plan of runs", text_of(plans)},
                                   {"--ranks-per-run", fmt::format("{}", ranks_per_run)}},
                 false);
+  if (!plans.empty()) {  // rank 0 reads what all of them leave
+    const std::filesystem::path folder = plans.front().out.parent_path();
+    if (ranks->is_first()) make_folder(folder);
+    check_shared_directory(*ranks, folder);
+  }
   // Others may finish a run before this one has looked: rank 0 has.
   Bytes finished(plans.size());
   if (ranks->is_first()) {

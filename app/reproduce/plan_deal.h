@@ -26,7 +26,7 @@ void add_deal_options(Command& command, std::size_t& ranks_per_run);
 class PlanDeal {
  public:
   // `ranks` null: this process plays all of them. Throws InputError, on every rank, where ranks have
-  // different plans, or more of them are to play a run than there are.
+  // different plans, do not see the same folder, or more are to play a run than there are.
   PlanDeal(Ranks* ranks, std::size_t ranks_per_run, std::span<const Plan> plans);
 
   bool is_mine(std::size_t plan) const { return groups_of_[plan] == group_number_; }
