@@ -44,6 +44,7 @@ void list_fields(Fields& f, DataSettings& s) {
   f("beta", s.beta, between(0, 1e5));
   f("concentration", s.concentration, positive());
   f("partition_seed", s.partition_seed, at_least(0));
+  f("keep_clients", s.keep_clients, at_least(0));
   f("min_examples", s.min_examples, at_least(0));
   f("max_examples", s.max_examples, at_least(0));
   f("test_fraction", s.test_fraction, fraction_below_one());

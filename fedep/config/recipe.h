@@ -48,6 +48,7 @@ struct DataSettings {
   double concentration = 0.1;  // dirichlet, pachinko: small = each client few classes
   // Of what is drawn when data are cut into clients; none: the recipe's seed.
   std::optional<std::uint64_t> partition_seed = {};
+  int keep_clients = 0;        // so many of those there are, drawn by partition_seed; 0: all
   int min_examples = 0;        // clients with fewer are left out
   int max_examples = 0;        // further examples of a client are left out; 0: none
   double test_fraction = 0.2;  // held out of every client, where data have no test set

@@ -168,6 +168,7 @@ TEST(WriteRecipe, HasEveryKeyItEverHad) {
                                              "beta",
                                              "concentration",
                                              "partition_seed",
+                                             "keep_clients",
                                              "min_examples",
                                              "max_examples",
                                              "test_fraction",

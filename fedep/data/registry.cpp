@@ -12,6 +12,7 @@
 #include "fedep/data/image/idx.h"
 #include "fedep/data/image/image_file.h"
 #include "fedep/data/image/leaf.h"
+#include "fedep/data/kept_clients.h"
 #include "fedep/data/made_up/random_images.h"
 #include "fedep/data/made_up/regression.h"
 #include "fedep/data/made_up/synthetic.h"
@@ -125,7 +126,10 @@ std::unique_ptr<Dataset> open_dataset(const DataSettings& settings, std::uint64_
         "data set must have examples, but {} has none: its clients are Gaussians", row.name));
   }
   check_partition(row, settings);
-  return row.open(settings, settings.partition_seed.value_or(seed), folder);
+  const std::uint64_t draw = settings.partition_seed.value_or(seed);
+  std::unique_ptr<Dataset> data = row.open(settings, draw, folder);
+  if (settings.keep_clients == 0) return data;
+  return kept_clients(std::move(data), std::size_t(settings.keep_clients), draw);
 }
 
 Batch read_images(const std::filesystem::path& file, const DatasetInfo& data,
