@@ -60,12 +60,10 @@ name = "laplace"
   const auto data =
       tabular_dataset(parse_delimited(made_up_records(), kCsv, "records"), columns, recipe.data);
   const Population population = make_population(data->clients());
-  ClientIndex index;
-  for (std::size_t k = 0; k < population.size(); ++k) index[population[k].key] = k;
 
   auto model = make_model(recipe.model, data->info());
   HostVector<float> initial(model->size());
-  const auto inference = make_local_learning(*data, index, recipe, std::move(model));
+  const auto inference = make_local_learning(*data, population, recipe, std::move(model));
   const auto factors = make_memory_store();
   const auto executor = make_serial(population, *inference, factors.get());
   const Phase phase =

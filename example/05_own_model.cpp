@@ -104,11 +104,9 @@ std::unique_ptr<Dataset> quadrants() {
 template <class MakeModel>
 double accuracy_of(const Dataset& data, const Recipe& recipe, const MakeModel& make) {
   const Population population = make_population(data.clients());
-  ClientIndex index;
-  for (std::size_t k = 0; k < population.size(); ++k) index[population[k].key] = k;
   HostVector<float> initial(make()->size());
   make()->initialise(recipe.seed, initial.span());
-  const auto inference = make_local_learning(data, index, recipe, make());
+  const auto inference = make_local_learning(data, population, recipe, make());
   const auto executor = make_serial(population, *inference, nullptr);
   const Phase phase =
       plan_phases(recipe, [](std::string_view name) { return find_method(name).family; })[0];

@@ -54,13 +54,11 @@ ServerState play_recipe(const Recipe& given, const Dataset& data) {
   recipe.server.clients_per_round =
       std::min(recipe.server.clients_per_round, int(data.clients().size()));
   const Population population = make_population(data.clients());
-  ClientIndex index;
-  for (std::size_t k = 0; k < population.size(); ++k) index[population[k].key] = k;
   const auto model = make_model(recipe.model, data.info());
   const auto phases =
       plan_phases(recipe, [](std::string_view name) { return find_method(name).family; });
   const auto inference =
-      make_local_learning(data, index, recipe, make_model(recipe.model, data.info()));
+      make_local_learning(data, population, recipe, make_model(recipe.model, data.info()));
   const auto sites = make_memory_store();
   const auto executor = make_serial(population, *inference, sites.get());
   HostVector<float> initial(model->size());

@@ -8,26 +8,24 @@
 #include "fedep/optim/optimizer.h"
 
 namespace fedep {
-namespace {
 
-std::uint64_t bytes_per_client(const Phase& phase, std::size_t weights) {
+std::uint64_t bytes_of_factor(const Phase& phase, std::size_t weights) {
   const std::uint64_t numbers = weights + lambda_size(phase.family, weights);
   const OptimizerSettings& optimizer = phase.factor_optimizer;
   const std::size_t slots = find_optimizer(optimizer.name).slots(optimizer).size();
   return sizeof(float) * numbers * (1 + slots);
 }
 
-}  // namespace
-
 std::uint64_t factor_bytes(const Recipe& recipe, std::span<const Phase> phases, std::size_t clients,
-                           std::size_t weights) {
+                           std::span<const std::size_t> weights) {
   std::uint64_t most = 0;
   if (recipe.checkpoint.sites == SiteMemory::disk) return most;
-  for (const Phase& phase : phases) {
+  for (std::size_t i = 0; i < phases.size(); ++i) {
+    const Phase& phase = phases[i];
     if (!phase.stateful()) continue;
     const std::uint64_t asked = std::uint64_t(phase.rounds) * phase.clients_per_round;
-    most =
-        std::max(most, std::min<std::uint64_t>(asked, clients) * bytes_per_client(phase, weights));
+    most = std::max(most,
+                    std::min<std::uint64_t>(asked, clients) * bytes_of_factor(phase, weights[i]));
   }
   return most;
 }

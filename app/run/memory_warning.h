@@ -1,6 +1,6 @@
 // Whether the factors that clients keep (FedEP) fit into main memory, before they grow for days.
 //
-//   const std::string line = memory_warning(factor_bytes(recipe, phases, 500, 11218212),
+//   const std::string line = memory_warning(factor_bytes(recipe, phases, 500, weights),
 //                                           available_memory());
 #pragma once
 
@@ -16,10 +16,14 @@
 
 namespace fedep {
 
-// Bytes of the factors, with their optimizers' slots, of all clients that a phase will have asked;
-// of the phase with most. 0 where they are in files (checkpoint.sites) or nobody keeps one.
+// Of one client's factor, with its optimizer's slots, if it has numbers for so many weights.
+std::uint64_t bytes_of_factor(const Phase& phase, std::size_t weights);
+
+// Bytes of the factors of all clients that a phase will have asked; of the phase with most. `weights`:
+// of each phase, that a factor has numbers for (sim/sparse/sparse_factors.h). 0 where they are in files
+// (checkpoint.sites) or nobody keeps one.
 std::uint64_t factor_bytes(const Recipe& recipe, std::span<const Phase> phases, std::size_t clients,
-                           std::size_t weights);
+                           std::span<const std::size_t> weights);
 
 // What the system could still give; nothing where it does not say.
 std::optional<std::uint64_t> available_memory(

@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -36,7 +37,7 @@ name = "scaled_identity"
 
 std::uint64_t bytes_of(const Recipe& recipe, Family family = Family::isotropic) {
   const auto phases = plan_phases(recipe, [&](std::string_view) { return family; });
-  return factor_bytes(recipe, phases, kClients, kWeights);
+  return factor_bytes(recipe, phases, kClients, std::vector<std::size_t>(phases.size(), kWeights));
 }
 
 TEST(FactorBytes, AreTheFactorAndItsMomentumOfEveryClient) {

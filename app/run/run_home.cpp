@@ -11,13 +11,15 @@
 namespace fedep {
 
 std::unique_ptr<SiteStore> make_home(const Recipe& recipe, const RunDirectory& directory,
-                                     const PlaceRow& place, const std::filesystem::path& scratch) {
-  if (place.own_memory) return make_disk_store(directory.sites());
+                                     const PlaceRow& place, std::size_t weights,
+                                     const std::filesystem::path& scratch) {
+  if (place.own_memory) return make_disk_store(directory.sites(), weights);
+  auto files = std::make_unique<SiteFiles>(directory.sites(), weights);
   if (recipe.checkpoint.sites != SiteMemory::disk) {
-    return make_memory_store(std::make_unique<SiteFiles>(directory.sites()));
+    return make_memory_store(std::move(files));
   }
-  if (scratch.empty()) return make_disk_store(directory.sites());
-  return make_scratch_store(scratch, std::make_unique<SiteFiles>(directory.sites()));
+  if (scratch.empty()) return make_disk_store(directory.sites(), weights);
+  return make_scratch_store(scratch, std::move(files));
 }
 
 void check_scratch(const std::filesystem::path& scratch) {

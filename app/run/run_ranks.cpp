@@ -112,7 +112,8 @@ RunResult follow_run(const Recipe& recipe, const std::vector<Phase>& phases, Tas
   check_shared_directory(ranks, options.out);
   const PlaceRow& where = place_of(options);
   const RunDirectory directory = RunDirectory::of_another(options.out);
-  const std::unique_ptr<SiteStore> home = make_home(recipe, directory, where, options.scratch);
+  const std::unique_ptr<SiteStore> home =
+      make_home(recipe, directory, where, size_of(task.layout()), options.scratch);
   const std::unique_ptr<Place> place = where.make(recipe, task, *home, place_options(options));
   const RunParts parts{recipe, phases, task.population(), task.layout(), *place, task.priors()};
   const std::unique_ptr<RunKeeper> keeper = make_rank_keeper(parts, directory, ranks, nullptr);

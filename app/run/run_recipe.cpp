@@ -40,6 +40,7 @@
 #include "fedep/sim/curvature.h"
 #include "fedep/sim/family_choice.h"
 #include "fedep/sim/ranks/ranks.h"
+#include "fedep/sim/sparse/sparse_factors.h"
 #include "fedep/store/burn_in.h"
 #include "fedep/store/durable_file.h"
 #include "fedep/store/run_keeper.h"
@@ -171,6 +172,7 @@ void check_place(const PlaceRow& place, const Recipe& recipe, const Task& task) 
   if (place.own_memory) {
     refuse_full_family(recipe, place.device);
     refuse_cpu_only(recipe, place.device);
+    refuse_sparse_factors(recipe, place.device);
   }
   if (place.own_memory && !recipe.priors.empty()) {
     throw InputError(fmt::format(
@@ -195,6 +197,7 @@ std::vector<Phase> plan_run(const Recipe& recipe, const Task& task) {
   check_prior_families(recipe, phases);
   check_clips(recipe, phases, task.population());
   check_curvature(recipe, task);
+  check_sparse_factors(recipe, phases, task);
   return phases;
 }
 
@@ -202,9 +205,9 @@ void warn_of_run(const Recipe& recipe, const std::vector<Phase>& phases, const T
                  const PlaceRow& place) {
   for (const std::string& line : warnings_of(recipe, phases, task)) tell(line);
   if (place.own_memory) return;
-  tell(
-      memory_warning(factor_bytes(recipe, phases, task.population().size(), size_of(task.layout())),
-                     available_memory()));
+  tell(memory_warning(
+      factor_bytes(recipe, phases, task.population().size(), weights_touched(recipe, phases, task)),
+      available_memory()));
 }
 
 RecipeRun run_recipe(const Recipe& given, const RunRecipeOptions& options) {
@@ -229,7 +232,8 @@ RecipeRun run_recipe(const Recipe& given, const RunRecipeOptions& options) {
   const OpenRun run = open_run(recipe, options, header.data);
   if (options.ranks != nullptr) check_shared_directory(*options.ranks, options.out);
   write_features(run.directory, *task);
-  const std::unique_ptr<SiteStore> home = make_home(recipe, run.directory, where, options.scratch);
+  const std::unique_ptr<SiteStore> home =
+      make_home(recipe, run.directory, where, size_of(task->layout()), options.scratch);
   const std::unique_ptr<Place> place = where.make(recipe, *task, *home, place_options(options));
   tell(where.remark(recipe));
   tell(scratch_remark(recipe, where, options.scratch));

@@ -13,6 +13,7 @@
 #include "fedep/message/error.h"
 #include "fedep/optim/optimizer.h"
 #include "fedep/round/grid.h"
+#include "fedep/sim/sparse/sparse_factors.h"
 
 namespace fedep {
 namespace {
@@ -60,13 +61,13 @@ double server_bytes(const Phase& phase, double weights) {
          2 * sizeof(std::int64_t) * numbers_of(phase, weights);
 }
 
-double checkpoint_bytes(const Recipe& recipe, const Phase& phase, double weights, double clients) {
+double checkpoint_bytes(const Recipe& recipe, const Phase& phase, double weights,
+                        std::size_t touched, double clients) {
   const double state =
       sizeof(float) * (2 + slots_of(phase.server_optimizer)) * numbers_of(phase, weights);
   if (!phase.stateful() || !recipe.checkpoint.factors) return state;
   const double asked = std::min(clients, double(phase.rounds) * double(phase.clients_per_round));
-  return state + asked * sizeof(float) * (1 + slots_of(phase.factor_optimizer)) *
-                     numbers_of(phase, weights);
+  return state + asked * double(bytes_of_factor(phase, touched));
 }
 
 // Seconds of a step with a batch.
@@ -134,12 +135,17 @@ SizePlan plan_sizes(const Recipe& recipe, std::span<const Phase> phases, const T
                                                           : sizeof(float);
     plan.data_bytes = (double(task.population().examples()) + held_out) * bytes_per_number *
                       double(data->info().feature_count());
+    if (data->made_when_asked())
+      plan.data_bytes = find_dataset(recipe.data.name).planned(recipe.data).bytes;
   } else if (const auto planned = find_dataset(recipe.data.name).planned; planned != nullptr) {
     plan.data_bytes = planned(recipe.data).bytes;
   }
   const double batch = std::min(double(recipe.client.batch), std::max(1.0, mean_examples));
   double rounds = 0, largest_checkpoint = 0;
-  for (const Phase& phase : phases) {
+  const std::vector<std::size_t> touched =
+      weights_touched(recipe, {phases.begin(), phases.end()}, task);
+  for (std::size_t i = 0; i < phases.size(); ++i) {
+    const Phase& phase = phases[i];
     const double steps = std::ceil(mean_examples / batch) * passes(recipe, phase);
     const double visit = phase.family == Family::full ? row_visit_seconds(mean_examples, weights)
                          : data != nullptr            ? steps * step_seconds(cost, batch)
@@ -149,7 +155,7 @@ SizePlan plan_sizes(const Recipe& recipe, std::span<const Phase> phases, const T
     plan.seconds += round * double(phase.rounds);
     plan.model_bytes = std::max(plan.model_bytes, server_bytes(phase, weights));
     largest_checkpoint =
-        std::max(largest_checkpoint, checkpoint_bytes(recipe, phase, weights, clients));
+        std::max(largest_checkpoint, checkpoint_bytes(recipe, phase, weights, touched[i], clients));
     rounds += double(phase.rounds);
   }
   const double scored = recipe.evaluate.examples > 0
@@ -159,8 +165,7 @@ SizePlan plan_sizes(const Recipe& recipe, std::span<const Phase> phases, const T
   const double draws = times(recipe.evaluate.every) +
                        times(recipe.evaluate.marginal_every) * double(recipe.evaluate.samples);
   plan.seconds += draws * scored * step_seconds(cost, batch) / batch / 3;
-  plan.factor_bytes = double(factor_bytes(recipe, {phases.begin(), phases.end()},
-                                          std::size_t(clients), std::size_t(weights)));
+  plan.factor_bytes = double(factor_bytes(recipe, phases, std::size_t(clients), touched));
   constexpr double kBytesPerRound = 700;  // of the log and of TensorBoard's file
   const double saved = recipe.checkpoint.every > 0 ? rounds / recipe.checkpoint.every + 1 : 1;
   plan.disk_bytes = kBytesPerRound * rounds +

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "fedep/message/gaussian.h"
+#include "fedep/message/layout.h"
 
 namespace fedep {
 
@@ -13,6 +14,9 @@ struct ClientRunOf {
   V last;                  // the last iterate theta
   std::vector<V> samples;  // one per epoch: its last iterate, or the average of its iterates
   Gaussian<V> tilted;      // approximation of p_k × cavity
+  // Coordinates of which the client's data say nothing: what is there is the cavity's, and differs
+  // from it by rounding alone. Ascending and disjoint.
+  std::vector<Range> silent = {};
 };
 
 using ClientRun = ClientRunOf<HostVector<float>>;

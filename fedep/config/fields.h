@@ -40,6 +40,7 @@ void list_fields(Fields& f, DataSettings& s) {
   f("clients", s.clients, at_least(1));
   f("dimension", s.dimension, at_least(1));
   f("examples", s.examples, at_least(1));
+  f("tags", s.tags, at_least(1));
   f("alpha", s.alpha, between(0, 1e5));
   f("beta", s.beta, between(0, 1e5));
   f("concentration", s.concentration, positive());
@@ -222,6 +223,7 @@ void list_fields(Fields& f, CheckpointSettings& s) {
   f("keep", s.keep, at_least(1));
   f("sites", s.sites);
   f("factors", s.factors);
+  f("sparse", s.sparse);
 }
 
 // Whoever moves further has not converged (store/verdict.h), and ends no run.

@@ -40,9 +40,10 @@ struct DataSettings {
   std::string path = {};              // under --data DIR or $FEDEP_DATA
   std::string partition = "natural";  // given, natural, dirichlet, pachinko, iid
   bool augment = false;
-  int clients = 30;            // where data do not say: toy, synthetic, dirichlet, pachinko, iid
-  int dimension = 60;          // features of toy and synthetic
-  int examples = 100;          // per client of synthetic, on average
+  int clients = 30;            // where data do not say: made-up data, dirichlet, pachinko, iid
+  int dimension = 60;          // features of toy, synthetic and regression, words of random_tags
+  int examples = 100;          // per client of made-up data, on average
+  int tags = 500;              // random_tags
   double alpha = 1.0;          // synthetic(alpha, beta): how much clients' models differ,
   double beta = 1.0;           // and how much their features do (Li+20)
   double concentration = 0.1;  // dirichlet, pachinko: small = each client few classes
@@ -245,6 +246,9 @@ struct CheckpointSettings {
   // Clients' factors are saved too. Without them a checkpoint is not as large as all clients
   // together, but a run that stops in a stateful phase goes on from that phase's beginning.
   bool factors = true;
+  // Factors must be of the weights that a client's examples touch: settings that give them numbers
+  // everywhere are refused (sim/sparse/sparse_factors.h). Zeros are never kept, asked for or not.
+  bool sparse = false;
 
   bool operator==(const CheckpointSettings&) const = default;
 };

@@ -164,6 +164,7 @@ TEST(WriteRecipe, HasEveryKeyItEverHad) {
                                              "clients",
                                              "dimension",
                                              "examples",
+                                             "tags",
                                              "alpha",
                                              "beta",
                                              "concentration",
@@ -242,7 +243,7 @@ TEST(WriteRecipe, HasEveryKeyItEverHad) {
                    "langevin", "rho", "mixin_epochs", "label_sampler"}));
   EXPECT_EQ(names_of<EvaluateSettings>(),
             (Names{"every", "samples", "marginal_every", "examples", "calibrated_every"}));
-  EXPECT_EQ(names_of<CheckpointSettings>(), (Names{"every", "keep", "sites", "factors"}));
+  EXPECT_EQ(names_of<CheckpointSettings>(), (Names{"every", "keep", "sites", "factors", "sparse"}));
 }
 
 TEST(WriteRecipe, WritesDefaultsOut) {

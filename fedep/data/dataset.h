@@ -81,6 +81,10 @@ class Dataset {
   virtual void train_batch(std::size_t client, std::span<const std::uint32_t> examples,
                            const Address* augmentation, Batch& out) const = 0;
 
+  // Examples are made up whenever somebody asks for them, and there may be more of them than anybody
+  // could look at: those of a few clients stand for all.
+  virtual bool made_when_asked() const { return false; }
+
   // None, if examples are not images kept as bytes.
   virtual std::optional<RawImages> raw_images() const { return std::nullopt; }
 

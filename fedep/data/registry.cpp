@@ -14,6 +14,7 @@
 #include "fedep/data/image/leaf.h"
 #include "fedep/data/kept_clients.h"
 #include "fedep/data/made_up/random_images.h"
+#include "fedep/data/made_up/random_tags.h"
 #include "fedep/data/made_up/regression.h"
 #include "fedep/data/made_up/synthetic.h"
 #include "fedep/data/partition_kinds.h"
@@ -49,6 +50,10 @@ constexpr std::array kDatasets{
                .partition = PartitionUse::partitioned,
                .holds_out = true,
                .planned = random_images_size},
+    DatasetRow{.name = "random_tags",
+               .summary = "tags of questions in StackOverflow's shape, made up when visited",
+               .open = open_random_tags,
+               .planned = random_tags_size},
     DatasetRow{.name = "cifar100",
                .summary = "CIFAR-100, canonical binary files",
                .open = open_cifar100,

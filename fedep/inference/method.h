@@ -23,6 +23,9 @@ struct Method {
   bool needs_variance = false;  // Cohort::variance(), which chains keep only where it is asked for
   bool own_chain = false;       // steps of its own, in place of the cohort's chains
   bool on_gpu = true;
+  // Where data say nothing its tilted distribution is the cavity, once nothing is left of a start that
+  // the settings give it.
+  bool keeps_cavity = false;
   // Throws InputError for a setting that makes no sense with the method or the chain's length. Null:
   // every value that a recipe may have makes sense.
   void (*check)(const InferenceSettings& settings, int chain_epochs) = nullptr;

@@ -24,19 +24,9 @@ std::string section_name(std::string_view prefix, std::string_view part) {
   return fmt::format("{}.{}", prefix, part);
 }
 
-Family family_of(const Record& record, std::string_view prefix) {
-  const std::string name = section_name(prefix, "family");
-  const std::vector<std::uint8_t>& code = record.get<std::uint8_t>(name);
-  check_same_size("message_from", name, 1, code.size());
-  for (const Family family : {Family::isotropic, Family::diagonal, Family::full}) {
-    if (code[0] == code_of(family)[0]) return family;
-  }
-  fail("message_from", name, "0 (isotropic), 1 (diagonal) or 2 (full)", fmt::format("{}", code[0]));
-}
-
 template <class Get>
 Message assemble(const Record& record, std::string_view prefix, Get get) {
-  const Family family = family_of(record, prefix);
+  const Family family = family_from(record, prefix);
   const std::string eta_name = section_name(prefix, "eta");
   const std::string lambda_name = section_name(prefix, "lambda");
   const std::size_t size = record.get<float>(eta_name).size();
@@ -54,9 +44,23 @@ Message assemble(const Record& record, std::string_view prefix, Get get) {
 
 }  // namespace
 
+void append_family(std::vector<SectionView>& sections, std::string_view prefix, Family family) {
+  sections.push_back({section_name(prefix, "family"), code_of(family)});
+}
+
+Family family_from(const Record& record, std::string_view prefix) {
+  const std::string name = section_name(prefix, "family");
+  const std::vector<std::uint8_t>& code = record.get<std::uint8_t>(name);
+  check_same_size("message_from", name, 1, code.size());
+  for (const Family family : {Family::isotropic, Family::diagonal, Family::full}) {
+    if (code[0] == code_of(family)[0]) return family;
+  }
+  fail("message_from", name, "0 (isotropic), 1 (diagonal) or 2 (full)", fmt::format("{}", code[0]));
+}
+
 void append_sections(std::vector<SectionView>& sections, std::string_view prefix,
                      const Message& message) {
-  sections.push_back({section_name(prefix, "family"), code_of(message.family())});
+  append_family(sections, prefix, message.family());
   sections.push_back({section_name(prefix, "eta"), message.eta().span()});
   sections.push_back({section_name(prefix, "lambda"), message.lambda_span()});
 }

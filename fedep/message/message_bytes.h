@@ -23,6 +23,10 @@ void append_sections(std::vector<SectionView>& sections, std::string_view prefix
 void append_sections(std::vector<SectionView>& sections, std::string_view prefix,
                      const Message&& message) = delete;
 
+// The first of these sections alone.
+void append_family(std::vector<SectionView>& sections, std::string_view prefix, Family family);
+Family family_from(const Record& record, std::string_view prefix);
+
 // Throw InputError if a section is missing, of another type, or of a size that does not fit.
 Message message_from(const Record& record, std::string_view prefix);
 // As message_from without copying: the record's sections are left empty.

@@ -42,6 +42,9 @@ std::unique_ptr<Model> make_linear(const LinearShape& shape);
 //   model.add_squared_row_gradients(theta, batch, rows, {}, block);   // [rows, O] of W, then [O] of the bias
 class SparseLinear : public Model {
  public:
+  // The same model of so many features.
+  virtual std::unique_ptr<SparseLinear> with_features(std::size_t features) const = 0;
+
   // Rows of W that the batch's features name, each once.
   virtual void touched_rows(const Batch& batch, std::vector<std::uint32_t>& rows) const = 0;
 

@@ -31,26 +31,6 @@ struct Mode {
   float keep = 0.0f;
 };
 
-// Coordinates [begin, end) of the flat vector.
-struct Range {
-  std::size_t begin = 0;
-  std::size_t end = 0;
-
-  bool operator==(const Range&) const = default;
-};
-
-// Coordinates of [0, size) that are in none of the ranges, which ascend and are disjoint.
-inline std::vector<Range> complement(const std::vector<Range>& ranges, std::size_t size) {
-  std::vector<Range> gaps;
-  std::size_t begin = 0;
-  for (const Range& range : ranges) {
-    if (range.begin > begin) gaps.push_back({begin, range.begin});
-    begin = range.end;
-  }
-  if (begin < size) gaps.push_back({begin, size});
-  return gaps;
-}
-
 class Model {
  public:
   virtual ~Model() = default;

@@ -80,6 +80,12 @@ class SparseLinearModel final : public SparseLinear {
     add_squares_of_bias(batch, sum.subspan(weights_));
   }
 
+  std::unique_ptr<SparseLinear> with_features(std::size_t features) const override {
+    LinearShape shape = shape_;
+    shape.features = features;
+    return make_sparse_linear(shape);
+  }
+
   void touched_rows(const Batch& batch, std::vector<std::uint32_t>& rows) const override {
     rows = batch.sparse.columns;
     std::sort(rows.begin(), rows.end());

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fedep/message/check.h"
+#include "fedep/message/reach.h"
 
 namespace fedep {
 namespace {
@@ -23,8 +24,19 @@ bool all_within(const std::vector<std::int64_t>& units, std::int64_t limit) {
   return signs >> 63 == 0;
 }
 
-void add_to(std::vector<std::int64_t>& sum, const std::vector<std::int64_t>& units) {
+void add_to(std::span<std::int64_t> sum, std::span<const std::int64_t> units) {
   for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += units[i];
+}
+
+// Units of coordinates in these ranges.
+void add_to(std::vector<std::int64_t>& sum, const std::vector<std::int64_t>& units,
+            const std::vector<Range>& where) {
+  std::size_t read = 0;
+  for (const Range& range : where) {
+    const std::size_t size = range.end - range.begin;
+    add_to(std::span(sum).subspan(range.begin, size), std::span(units).subspan(read, size));
+    read += size;
+  }
 }
 
 }  // namespace
@@ -37,8 +49,14 @@ Aggregate::Aggregate(const Grid& grid, std::size_t size, Family family) : grid_(
 
 void Aggregate::check_shape(const GridDelta& delta) const {
   if (delta.family != sum_.family) fail("Aggregate", "delta", "of the round's family", "not");
-  check_same_size("Aggregate", "delta's eta", sum_.eta.size(), delta.eta.size());
-  check_same_size("Aggregate", "delta's lambda", sum_.lambda.size(), delta.lambda.size());
+  std::size_t size = sum_.eta.size();
+  if (!delta.where.empty()) {
+    if (delta.family == Family::full) fail("Aggregate", "delta of a matrix", "whole", "a part");
+    size = Reach(delta.where, size).size();
+  }
+  check_same_size("Aggregate", "delta's eta", size, delta.eta.size());
+  check_same_size("Aggregate", "delta's lambda", lambda_size(delta.family, size),
+                  delta.lambda.size());
 }
 
 void Aggregate::add(const GridDelta& delta) {
@@ -46,8 +64,11 @@ void Aggregate::add(const GridDelta& delta) {
   if (!all_within(delta.eta, grid_.limit) || !all_within(delta.lambda, grid_.limit)) {
     fail("Aggregate", "delta", fmt::format("within {} units", grid_.limit), "beyond");
   }
-  add_to(sum_.eta, delta.eta);
-  add_to(sum_.lambda, delta.lambda);
+  const std::vector<Range> all{{0, sum_.eta.size()}}, all_of_lambda{{0, sum_.lambda.size()}};
+  const bool part = !delta.where.empty();
+  add_to(sum_.eta, delta.eta, part ? delta.where : all);
+  const bool one = delta.family == Family::isotropic;
+  add_to(sum_.lambda, delta.lambda, part && !one ? delta.where : all_of_lambda);
   ++deltas_;
 }
 

@@ -42,6 +42,48 @@ Message sum_in(const std::vector<std::uint32_t>& order, const std::vector<Messag
   return sum;
 }
 
+// A delta that is zero but for some coordinates may come as these alone.
+TEST(Aggregate, PartsAreAddedWhereTheySay) {
+  const std::vector<Range> where{{3, 5}, {5, 6}, {20, 40}};
+  for (const Family family : {Family::diagonal, Family::isotropic}) {
+    const Message delta = random_deltas(family)[1];
+    const Grid grid =
+        choose_grid({}, {.clip = 5000, .scale = 1, .asked = kClients, .bits = 64}, delta);
+    GridDelta whole = to_grid(grid, delta, 1).value(), part = whole;
+    part.where = where;
+    part.eta.clear();
+    if (family == Family::diagonal) part.lambda.clear();
+    std::vector<bool> within(kSize, false);
+    for (const Range& range : where) {
+      for (std::size_t i = range.begin; i < range.end; ++i) {
+        within[i] = true;
+        part.eta.push_back(whole.eta[i]);
+        if (family == Family::diagonal) part.lambda.push_back(whole.lambda[i]);
+      }
+    }
+    for (std::size_t i = 0; i < kSize; ++i) {
+      if (within[i]) continue;
+      whole.eta[i] = 0;
+      if (family == Family::diagonal) whole.lambda[i] = 0;
+    }
+    Aggregate by_part(grid, kSize, family), by_whole(grid, kSize, family);
+    for (int times = 0; times < 2; ++times) {
+      by_part.add(part);
+      by_whole.add(whole);
+    }
+    EXPECT_EQ(by_part.units(), by_whole.units());
+    for (const std::vector<Range>& wrong : {std::vector<Range>{{3, 5}},
+                                            {{20, 40}, {3, 6}},
+                                            {{3, 6}, {21, 41}},
+                                            {{3, 6}, {20, 20}, {20, 40}}}) {
+      GridDelta other = part;
+      other.where = wrong;
+      EXPECT_THROW(by_part.add(other), InputError);
+    }
+    EXPECT_EQ(by_part.units(), by_whole.units());
+  }
+}
+
 TEST(Aggregate, AnyOrderAndAnyGroupingGiveTheSameBits) {
   for (const Family family : {Family::diagonal, Family::isotropic}) {
     for (const int bits : {64, 32}) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "fedep/message/gaussian.h"
+#include "fedep/message/layout.h"
 
 namespace fedep {
 
@@ -31,6 +32,8 @@ struct GridDelta {
   Family family = Family::isotropic;
   std::vector<std::int64_t> eta;
   std::vector<std::int64_t> lambda;
+  // Coordinates that these are of, ascending and disjoint, where all others are 0; empty: all.
+  std::vector<Range> where = {};
 
   bool operator==(const GridDelta&) const = default;
 };

@@ -1,5 +1,6 @@
 #include "fedep/round/host_rows.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -23,9 +24,25 @@ SiteState unvisited_state(const RoundTask& round, const ClientInfo& client) {
   return state;
 }
 
+std::optional<SiteState> kept_state(const SiteStore& sites, std::uint64_t client,
+                                    const Reach* reach) {
+  if (reach == nullptr) return sites.get(client);
+  std::optional<SiteState> state;
+  sites.look(client, [&](const StoredSite& stored) {
+    state.emplace();
+    state->factor = reach->gather(stored.factor);
+    state->optimizer.steps = stored.steps;
+    for (const SparseMessage& slot : stored.slots) {
+      state->optimizer.slots.push_back(reach->gather(slot));
+    }
+  });
+  return state;
+}
+
 // What a client has when a round begins.
-SiteState present_state(const RoundTask& round, const ClientInfo& client, const SiteStore& sites) {
-  std::optional<SiteState> state = sites.get(client.key);
+SiteState present_state(const RoundTask& round, const ClientInfo& client, const SiteStore& sites,
+                        const Reach* reach = nullptr) {
+  std::optional<SiteState> state = kept_state(sites, client.key, reach);
   if (!state) state = unvisited_state(round, client);
   if (round.phase.follows_rounds()) {
     catch_up(round.phase.factor_optimizer, round.step_scales, *state);
@@ -79,6 +96,16 @@ bool is_in_order(const GuardSettings& settings, const Message& cavity) {
   return wrong == 0;
 }
 
+// Of coordinates that a factor says nothing of; lambdas are empty where there is one for all.
+void silence_part(std::span<const float> factor_eta, std::span<const float> factor_lambda,
+                  std::span<float> eta, std::span<float> lambda) {
+  for (std::size_t i = 0; i < eta.size(); ++i) {
+    const bool speaks = factor_eta[i] != 0 || (!factor_lambda.empty() && factor_lambda[i] != 0);
+    eta[i] = speaks ? eta[i] : 0.0f;
+    if (!lambda.empty()) lambda[i] = speaks ? lambda[i] : 0.0f;
+  }
+}
+
 }  // namespace
 
 void HostRows::begin(const RoundTask& round, std::span<const AskedClient> asked) {
@@ -90,7 +117,7 @@ void HostRows::begin(const RoundTask& round, std::span<const AskedClient> asked)
   if (!round.phase.stateful()) return;
   if (sites_ == nullptr) throw InputError("visit: a stateful phase needs a site store");
   for (const AskedClient& client : asked) {
-    states_.push_back(present_state(round, *client.info, *sites_));
+    states_.push_back(present_state(round, *client.info, *sites_, reach_));
   }
 }
 
@@ -117,6 +144,7 @@ std::vector<ClientRun> HostRows::infer(std::vector<Visit> visits, std::span<cons
                                        std::vector<VisitNumbers>& numbers) {
   std::vector<ClientRun> runs;
   for (std::size_t i = 0; i < visits.size(); ++i) {
+    visits[i].reach = reach_;
     runs.push_back(inference_.infer(visits[i], numbers[i]));
   }
   return runs;
@@ -138,6 +166,21 @@ void HostRows::add_points(V eta) { add({std::move(eta), 0.0f}); }
 
 void HostRows::add_flat() { add(flat_like(round_->global.eta(), round_->global.family())); }
 
+void HostRows::silence(std::span<const Range> silent) {
+  if (states_.empty())
+    return;  // without a factor of its own a client replaces a part of q everywhere
+  const Message& factor = states_[deltas_.size() - 1].factor;
+  Message& delta = deltas_.back();
+  for (const Range& range : silent) {
+    const auto part = [&](auto numbers) {
+      return numbers.size() < delta.size() ? numbers.first(0)  // one precision for all
+                                           : numbers.subspan(range.begin, range.end - range.begin);
+    };
+    silence_part(part(factor.eta().span()), part(factor.lambda_span()), part(delta.eta().span()),
+                 part(delta.lambda_span()));
+  }
+}
+
 std::vector<double> HostRows::measure() {
   std::vector<double> norms;
   for (const Message& delta : deltas_) norms.push_back(joint_norm(delta));
@@ -154,13 +197,67 @@ void HostRows::propose(std::size_t row) {
   advance(round_->phase.factor_optimizer, state.optimizer, state.factor,
           from_grid(round_->grid, *sent_[row]),
           optimizer_scale(round_->phase, round_->round, round_->damping));
-  sites_->propose(asked_[row].info->key, round_->round, std::move(state));
+  const std::uint64_t client = asked_[row].info->key;
+  if (reach_ == nullptr) {
+    sites_->propose(client, round_->round, std::move(state));
+    return;
+  }
+  StoredSite stored{
+      .factor = reach_->scatter(state.factor), .steps = state.optimizer.steps, .slots = {}};
+  for (const Message& slot : state.optimizer.slots) stored.slots.push_back(reach_->scatter(slot));
+  sites_->propose_stored(client, round_->round, std::move(stored));
 }
+
+namespace {
+
+// Whether all that a client remembers lies within the reach.
+bool remembers_within(const Reach& reach, const SiteStore& sites, std::uint64_t client) {
+  bool within = true;
+  sites.look(client, [&](const StoredSite& stored) {
+    within = reach.has_all_of(stored.factor) &&
+             std::ranges::all_of(stored.slots,
+                                 [&](const SparseMessage& slot) { return reach.has_all_of(slot); });
+  });
+  return within;
+}
+
+// The round as a client sees it that knows of these weights alone.
+Report play_within(const Reach& reach, const RoundTask& whole, const AskedClient& asked,
+                   SiteStore& sites, LocalInference& inference) {
+  const Message prior = reach.gather(whole.prior), global = reach.gather(whole.global);
+  const HostVector<float> mean = reach.gather(whole.mean);
+  const UnvisitedFactor unvisited{};
+  const RoundTask round{.seed = whole.seed,
+                        .round = whole.round,
+                        .phase = whole.phase,
+                        .prior = prior,
+                        .global = global,
+                        .mean = mean,
+                        .unvisited = unvisited,
+                        .damping = whole.damping,
+                        .grid = whole.grid,
+                        .step_scales = whole.step_scales};
+  HostRows rows(inference, &sites, &reach);
+  Report report = std::move(play_visits(round, std::span(&asked, 1), rows)[0]);
+  if (report.outcome == Outcome::delta) {
+    report.delta = rows.take_sent(0);
+    report.delta.where = reach.ranges();
+  }
+  return report;
+}
+
+}  // namespace
 
 Report play_visit(const RoundTask& round, const ClientTask& task, const ClientInfo& client,
                   SiteStore* sites, LocalInference& inference) {
-  HostRows rows(inference, sites);
   const AskedClient asked{task, &client};
+  if (round.phase.stateful() && sites != nullptr && round.unvisited.per_example.size() == 0) {
+    const Reach reach = inference.reach(round.phase, client);
+    if (reach.is_part() && remembers_within(reach, *sites, client.key)) {
+      return play_within(reach, round, asked, *sites, inference);
+    }
+  }
+  HostRows rows(inference, sites);
   Report report = std::move(play_visits(round, std::span(&asked, 1), rows)[0]);
   if (report.outcome == Outcome::delta) report.delta = rows.take_sent(0);
   return report;

@@ -15,6 +15,12 @@ namespace fedep {
 class LocalInference {
  public:
   virtual ~LocalInference() = default;
+  // Weights that a visit of this client can move, where those are few and known beforehand: a visit is
+  // then played on them alone, with the same outcome. Of nothing: on all. May be asked while others infer.
+  virtual Reach reach(const Phase& phase, const ClientInfo& client) const {
+    (void)phase, (void)client;
+    return {};
+  }
   virtual ClientRun infer(const Visit& visit, VisitNumbers& numbers) = 0;
 };
 
@@ -22,8 +28,9 @@ class HostRows final : public Rows<HostVector<float>> {
  public:
   using V = HostVector<float>;
 
-  // `sites` may be null in stateless phases.
-  HostRows(LocalInference& inference, SiteStore* sites) : inference_(inference), sites_(sites) {}
+  // `sites` may be null in stateless phases. With a reach the round must be of these weights alone.
+  HostRows(LocalInference& inference, SiteStore* sites, const Reach* reach = nullptr)
+      : inference_(inference), sites_(sites), reach_(reach) {}
 
   void begin(const RoundTask& round, std::span<const AskedClient> asked) override;
   std::vector<Message> form_cavities() override;
@@ -34,6 +41,7 @@ class HostRows final : public Rows<HostVector<float>> {
   void add_move(V to) override;
   void add_points(V eta) override;
   void add_flat() override;
+  void silence(std::span<const Range> silent) override;
   std::vector<double> measure() override;
   bool round_to_grid(std::size_t row, double scale) override;
   void propose(std::size_t row) override;
@@ -46,6 +54,7 @@ class HostRows final : public Rows<HostVector<float>> {
 
   LocalInference& inference_;
   SiteStore* sites_;
+  const Reach* reach_;
   const RoundTask* round_ = nullptr;
   std::span<const AskedClient> asked_;
   std::vector<SiteState> states_;  // of a stateful phase

@@ -12,15 +12,22 @@ class MemoryStore final : public SiteStore {
   explicit MemoryStore(std::unique_ptr<SiteArchive> archive) : archive_(std::move(archive)) {}
 
   std::optional<SiteState> get(std::uint64_t client) const override {
-    return find(settled_, client);
+    return copy(settled_, client);
   }
   std::optional<SiteState> proposed(std::uint64_t client) const override {
-    return find(proposed_, client);
+    return copy(proposed_, client);
   }
 
   void propose(std::uint64_t client, std::int64_t round, SiteState state) override {
+    propose_stored(client, round, without_zeros(state));
+  }
+  void propose_stored(std::uint64_t client, std::int64_t round, StoredSite state) override {
     const std::lock_guard lock(mutex_);
     proposed_.insert_or_assign(client, SiteVersion{round, std::move(state), false});
+  }
+
+  void look(std::uint64_t client, const std::function<void(const StoredSite&)>& at) const override {
+    if (const StoredSite* const stored = find(settled_, client)) at(*stored);
   }
 
   void settle(std::int64_t round, std::span<const std::uint64_t> taken) override {
@@ -73,11 +80,16 @@ class MemoryStore final : public SiteStore {
  private:
   using Versions = std::map<std::uint64_t, SiteVersion>;
 
-  std::optional<SiteState> find(const Versions& versions, std::uint64_t client) const {
+  // Stays where it is, and as it is, until the client proposes again or the round is settled.
+  const StoredSite* find(const Versions& versions, std::uint64_t client) const {
     const std::lock_guard lock(mutex_);
     const auto found = versions.find(client);
-    if (found == versions.end()) return std::nullopt;
-    return found->second.state;
+    return found == versions.end() ? nullptr : &found->second.state;
+  }
+  std::optional<SiteState> copy(const Versions& versions, std::uint64_t client) const {
+    const StoredSite* const stored = find(versions, client);
+    if (stored == nullptr) return std::nullopt;
+    return expanded(*stored);
   }
 
   SiteArchive& archive() const {
@@ -100,6 +112,34 @@ class MemoryStore final : public SiteStore {
 SiteVersion SiteStore::release(std::uint64_t) { cannot_hand_over(); }
 
 void SiteStore::adopt(std::uint64_t, SiteVersion) { cannot_hand_over(); }
+
+void SiteStore::propose_stored(std::uint64_t client, std::int64_t round, StoredSite state) {
+  propose(client, round, expanded(state));
+}
+
+void SiteStore::look(std::uint64_t client, const std::function<void(const StoredSite&)>& at) const {
+  if (const std::optional<SiteState> state = get(client)) at(without_zeros(*state));
+}
+
+std::size_t StoredSite::bytes() const {
+  std::size_t sum = factor.bytes();
+  for (const SparseMessage& slot : slots) sum += slot.bytes();
+  return sum;
+}
+
+StoredSite without_zeros(const SiteState& state) {
+  StoredSite stored{
+      .factor = without_zeros(state.factor), .steps = state.optimizer.steps, .slots = {}};
+  for (const Message& slot : state.optimizer.slots) stored.slots.push_back(without_zeros(slot));
+  return stored;
+}
+
+SiteState expanded(const StoredSite& stored) {
+  SiteState state{.factor = expanded(stored.factor),
+                  .optimizer = {.steps = stored.steps, .slots = {}}};
+  for (const SparseMessage& slot : stored.slots) state.optimizer.slots.push_back(expanded(slot));
+  return state;
+}
 
 std::unique_ptr<SiteStore> make_memory_store(std::unique_ptr<SiteArchive> archive) {
   return std::make_unique<MemoryStore>(std::move(archive));

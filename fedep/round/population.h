@@ -19,15 +19,18 @@ struct ClientInfo {
 // Position in this list is a client's index in tasks and reports of one run.
 class Population {
  public:
-  // Throws InputError if there is no client, an id is empty or stands twice.
+  // Throws InputError if there is no client, or more than 2^32, an id is empty or stands twice.
   explicit Population(std::vector<ClientInfo> clients);
 
   std::size_t size() const { return clients_.size(); }
   const ClientInfo& operator[](std::size_t client) const { return clients_[client]; }
   std::size_t examples() const { return examples_; }  // N, over all clients
+  // The place of the client with this key. Throws InputError if there is none.
+  std::size_t find(std::uint64_t key) const;
 
  private:
   std::vector<ClientInfo> clients_;
+  std::vector<std::uint32_t> by_key_;  // places, in the order of keys: 4 bytes a client
   std::size_t examples_ = 0;
 };
 

@@ -1,15 +1,30 @@
 #include "fedep/round/round_parts.h"
 
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "fedep/message/error.h"
 #include "fedep/round/population.h"
 
 namespace fedep {
 namespace {
 
 using Asked = std::vector<std::size_t>;
+
+TEST(Population, FindsClientsByTheirKeys) {
+  std::vector<std::pair<std::string, std::size_t>> ids;
+  for (int k = 0; k < 1000; ++k) ids.emplace_back(std::to_string(k), 1);
+  const Population population = make_population(ids);
+  for (std::size_t k = 0; k < population.size(); ++k) {
+    EXPECT_EQ(population.find(population[k].key), k);
+  }
+  EXPECT_THROW(population.find(population[0].key + 1), InputError);
+  ids.emplace_back("77", 2);
+  EXPECT_THROW(make_population(ids), InputError);
+}
 
 Population three_clients() { return make_population({{"a", 10}, {"b", 30}, {"c", 60}}); }
 

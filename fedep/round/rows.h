@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fedep/algorithm/client_run.h"
+#include "fedep/message/reach.h"
 #include "fedep/round/population.h"
 #include "fedep/round/task.h"
 
@@ -25,6 +26,8 @@ struct VisitOf {
   const RoundTaskOf<V>& round;
   const ClientInfo& client;
   Gaussian<V> cavity;
+  // The visit is of these weights alone, and so is everything in it; null: of all.
+  const Reach* reach = nullptr;
 };
 using Visit = VisitOf<HostVector<float>>;
 
@@ -58,6 +61,10 @@ class Rows {
   virtual void add_move(V to) = 0;     // (to - round.mean, 0)
   virtual void add_points(V eta) = 0;  // (eta, 0)
   virtual void add_flat() = 0;
+  // Of the delta added last: of coordinates that are silent (client_run.h), and that the client's own
+  // factor says nothing of, nothing is sent, not even what rounding made of nothing. Then a factor
+  // has numbers where its client has data. Places that keep all numbers anyway may leave it.
+  virtual void silence(std::span<const Range> silent) { (void)silent; }
   virtual std::vector<double> measure() = 0;  // their joint norms (optim/clip.h)
   // Whether scale × delta fits the round's grid; if so that is what is sent.
   virtual bool round_to_grid(std::size_t row, double scale) = 0;

@@ -12,12 +12,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
 
 #include "fedep/message/gaussian.h"
+#include "fedep/message/sparse_message.h"
 #include "fedep/optim/optimizer.h"
 
 namespace fedep {
@@ -29,13 +31,26 @@ struct SiteState {
   bool operator==(const SiteState&) const = default;
 };
 
+// A state as stores keep it: without its zeros, so that a factor which speaks of few weights costs
+// what it says, however many weights there are.
+struct StoredSite {
+  SparseMessage factor;
+  std::int64_t steps = 0;
+  std::vector<SparseMessage> slots;
+
+  std::size_t bytes() const;
+  bool operator==(const StoredSite&) const = default;
+};
+StoredSite without_zeros(const SiteState& state);
+SiteState expanded(const StoredSite& stored);
+
 // Client key -> round in which the state that counts was made.
 using SiteManifest = std::map<std::uint64_t, std::int64_t>;
 
 // A settled state on its way from one store to another.
 struct SiteVersion {
   std::int64_t round = 0;  // in which it was made
-  SiteState state;
+  StoredSite state;
   bool written = false;  // to the archive, which both stores have
 };
 
@@ -49,8 +64,11 @@ class SiteStore {
   virtual std::optional<SiteState> get(std::uint64_t client) const = 0;
   virtual std::optional<SiteState> proposed(std::uint64_t client) const = 0;
   virtual void propose(std::uint64_t client, std::int64_t round, SiteState state) = 0;
+  virtual void propose_stored(std::uint64_t client, std::int64_t round, StoredSite state);
   // Proposals of `taken` clients count from now on, all others are dropped.
   virtual void settle(std::int64_t round, std::span<const std::uint64_t> taken) = 0;
+  // The settled state as it is kept, where there is one.
+  virtual void look(std::uint64_t client, const std::function<void(const StoredSite&)>& at) const;
   // Everybody starts without state again: a new phase begins.
   virtual void clear() = 0;
 
@@ -83,9 +101,9 @@ class SiteArchive {
  public:
   virtual ~SiteArchive() = default;
 
-  virtual void write(std::uint64_t client, std::int64_t round, const SiteState& state) = 0;
+  virtual void write(std::uint64_t client, std::int64_t round, const StoredSite& state) = 0;
   // Throws InputError for a state that is missing or damaged.
-  virtual SiteState read(std::uint64_t client, std::int64_t round) const = 0;
+  virtual StoredSite read(std::uint64_t client, std::int64_t round) const = 0;
   virtual bool has(std::uint64_t client, std::int64_t round) const = 0;
   // Removes every state that no manifest names.
   virtual void keep_only(std::span<const SiteManifest> manifests) = 0;

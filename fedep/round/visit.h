@@ -111,8 +111,10 @@ std::vector<Report> finish_visits(const RoundTaskOf<V>& round, std::span<const A
     if (prepared[r].skipped || asked[r].info->examples == 0) {
       rows.add_flat();
     } else {
+      const std::vector<Range> silent = std::move(runs[r].silent);
       add_delta(*phase.algorithm, std::move(runs[r]), std::move(prepared[r].divisor), round.mean,
                 phase.delta, rows);
+      if (!silent.empty()) rows.silence(silent);
     }
   }
   const std::vector<double> norms = rows.measure();

@@ -103,6 +103,74 @@ TEST_F(Visits, TakeAClientNeverSeenForItsPartOfTheStart) {
   EXPECT_EQ(sites_->visited(), 0u);
 }
 
+// Finds its cavity again but for rounding, of which its data say nothing.
+class Quiet final : public LocalInference {
+ public:
+  Reach reach(const Phase&, const ClientInfo&) const override { return reach_; }
+  ClientRun infer(const Visit& visit, VisitNumbers&) override {
+    ++asked;
+    size = visit.cavity.size();
+    ClientRun run;
+    run.tilted = product(visit.cavity, Message(V(size, 1e-4f), V(size, 1e-4f)));
+    run.silent = silent;
+    return run;
+  }
+  Reach reach_;
+  std::vector<Range> silent;
+  std::size_t size = 0, asked = 0;
+};
+
+TEST_F(Visits, SendNothingOfWhatDataAndFactorSayNothingOf) {
+  settle_as(*sites_, a(), Message(V{0, 2}, V{0, 1}));
+  Quiet quiet;
+  const auto sent = [&] {
+    const Report report = play_visit(round(), {.client = 0}, a(), sites_.get(), quiet);
+    return from_grid(round().grid, report.delta);
+  };
+  const Message spoken = sent();
+  EXPECT_NE(spoken.eta()[0], 0);
+  EXPECT_NE(spoken.lambda_vector()[0], 0);
+  quiet.silent = {{0, 2}};
+  const Message silent = sent();
+  EXPECT_EQ(silent.eta()[0], 0);
+  EXPECT_EQ(silent.lambda_vector()[0], 0);
+  // Its factor says something here, which may be what changes.
+  EXPECT_EQ(silent.eta()[1], spoken.eta()[1]);
+  EXPECT_EQ(silent.lambda_vector()[1], spoken.lambda_vector()[1]);
+  EXPECT_EQ(sites_->proposed(a().key)->factor.eta()[0], 0);
+  phase_.cavity =
+      CavityKind::share;  // whoever replaces a part of q has something to say everywhere
+  EXPECT_NE(sent().eta()[0], 0);
+}
+
+TEST_F(Visits, AreOfTheWeightsWithinReach) {
+  Quiet quiet;
+  quiet.reach_ = Reach({{1, 2}}, 2);
+  const auto play = [&] { return play_visit(round(), {.client = 0}, a(), sites_.get(), quiet); };
+  const Report part = play();
+  EXPECT_EQ(quiet.size, 1u);
+  EXPECT_EQ(part.delta.where, (std::vector<Range>{{1, 2}}));
+  ASSERT_EQ(part.delta.eta.size(), 1u);
+  const Message factor = sites_->proposed(a().key)->factor;
+  EXPECT_EQ(factor.eta()[0], 0);
+  EXPECT_EQ(factor.lambda_vector()[0], 0);
+  // What the client remembers beyond it is not lost.
+  settle_as(*sites_, a(), Message(V{2, 2}, V{0, 1}));
+  EXPECT_TRUE(play().delta.where.empty());
+  EXPECT_EQ(quiet.size, 2u);
+  settle_as(*sites_, a(), Message(V{0, 2}, V{0, 1}));
+  const Report again = play();
+  EXPECT_EQ(quiet.size, 1u);
+  quiet.reach_ = {};
+  const Report whole = play();
+  EXPECT_EQ(whole.delta.eta[1], again.delta.eta[0]);
+  EXPECT_EQ(whole.delta.lambda[1], again.delta.lambda[0]);
+  // Nor is a start that all clients have.
+  quiet.reach_ = Reach({{1, 2}}, 2);
+  unvisited_.per_example = Message(V{1, 1}, V{1, 1});
+  EXPECT_TRUE(play().delta.where.empty());
+}
+
 TEST_F(Visits, MoveTheOwnFactorByExactlyWhatIsSent) {
   for (const double clip : {0.0, 0.75}) {
     for (const int bits : {64, 32}) {

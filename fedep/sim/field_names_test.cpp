@@ -42,11 +42,10 @@ class Rounds {
       : recipe_(std::move(recipe)), phase_(plan_phases(recipe_, [](std::string_view name) {
           return find_method(name).family;
         })[0]) {
-    for (std::size_t k = 0; k < population_.size(); ++k) index_[population_[k].key] = k;
     HostVector<float> initial(make_model(recipe_.model, data_->info())->size(), 0.01f);
     state_ = begin_phase(initial_server_state(recipe_.server, initial), phase_, 0, population_);
     learning_ =
-        make_local_learning(*data_, index_, recipe_, make_model(recipe_.model, data_->info()));
+        make_local_learning(*data_, population_, recipe_, make_model(recipe_.model, data_->info()));
     executor_ = make_serial(population_, *learning_, sites_.get());
   }
   HostVector<float> play() {
@@ -61,7 +60,6 @@ class Rounds {
   std::unique_ptr<Dataset> data_ =
       tiny_images({4, 4, 1}, 3, std::vector<std::size_t>(kClients, kExamples));
   Population population_ = make_population(data_->clients());
-  ClientIndex index_;
   std::unique_ptr<SiteStore> sites_ = make_memory_store();
   std::unique_ptr<LocalInference> learning_;
   std::unique_ptr<Executor> executor_;
@@ -164,10 +162,8 @@ class RegressionRounds : public testing::Test {
     const Phase phase =
         plan_phases(recipe_, [](std::string_view name) { return find_method(name).family; })[0];
     const Population population = make_population(data_->clients());
-    ClientIndex index;
-    for (std::size_t k = 0; k < population.size(); ++k) index[population[k].key] = k;
     const auto model = [&] { return make_model(recipe_.model, data_->info()); };
-    const auto learning = make_local_learning(*data_, index, recipe_, model());
+    const auto learning = make_local_learning(*data_, population, recipe_, model());
     const auto sites = make_memory_store();
     const auto executor = make_serial(population, *learning, sites.get());
     ServerState state = begin_phase(initial_server_state(recipe_.server, HostVector<float>(4)),

@@ -59,7 +59,6 @@ class LearningTask final : public Task {
     if (has_calibration_rows(*data_)) {
       calibration_.emplace(*data_->calibration(), make_model(recipe.model, data_->info()));
     }
-    for (std::size_t i = 0; i < population_.size(); ++i) index_[population_[i].key] = i;
     check_learning(recipe, data_->info().target);
     priors_ = coefficient_priors(recipe, data_->info());
     const SharedExtras extras = extras_of(model_->layout());
@@ -93,7 +92,8 @@ class LearningTask final : public Task {
     return is_row_method_only(inference) ? Family::full : find_method(inference).family;
   }
   std::unique_ptr<LocalInference> make_inference() const override {
-    return make_local_learning(*data_, index_, recipe_, make_model(recipe_.model, data_->info()));
+    return make_local_learning(*data_, population_, recipe_,
+                               make_model(recipe_.model, data_->info()));
   }
 
   std::string features() const override {
@@ -133,7 +133,6 @@ class LearningTask final : public Task {
   std::unique_ptr<Model> model_;  // for its layout and first weights
   Population population_;
   std::vector<CoordinatePrior> priors_;
-  ClientIndex index_;
   Evaluation evaluation_;
   std::optional<Evaluation> calibration_;
   StateScores scores_;  // the latest

@@ -176,9 +176,9 @@ TEST_F(ResnetVisit, AgreesWithAlgebraDoneByHand) {
   ASSERT_GT(norm, 30);
   const double scale = 30 / norm * kDamping;
 
-  const ClientIndex index{{client_.key, 0}};
+  const Population population({client_});
   const auto learning =
-      make_local_learning(*data_, index, recipe_, make_model(model_settings_, data_->info()));
+      make_local_learning(*data_, population, recipe_, make_model(model_settings_, data_->info()));
   const Report report = play_visit(round.task(), {}, client_, sites.get(), *learning);
   ASSERT_EQ(report.outcome, Outcome::delta);
   EXPECT_EQ(report.numbers.steps, 6u);
@@ -217,9 +217,9 @@ TEST_F(ResnetVisit, WithScaledIdentitySendsTheMovementOfItsMean) {
   const auto expected = [&](std::size_t j) {
     return 128 * ((ends[0][j] + ends[1][j] + ends[2][j]) / 3 - double(mean_[j]));
   };
-  const ClientIndex index{{client_.key, 0}};
+  const Population population({client_});
   const auto learning =
-      make_local_learning(*data_, index, recipe_, make_model(model_settings_, data_->info()));
+      make_local_learning(*data_, population, recipe_, make_model(model_settings_, data_->info()));
   const Report report = play_visit(round.task(), task, client_, nullptr, *learning);
   const Message sent = from_grid(round.task().grid, report.delta);
   EXPECT_EQ(sent.lambda_scalar(), 0.0f);

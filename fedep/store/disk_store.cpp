@@ -10,19 +10,26 @@ namespace {
 // round. Files of rounds that are past stay until keep_only, since a checkpoint may name them.
 class DiskStore final : public SiteStore {
  public:
-  explicit DiskStore(const std::filesystem::path& folder) : files_(folder) {}
+  DiskStore(const std::filesystem::path& folder, std::size_t weights) : files_(folder, weights) {}
 
   std::optional<SiteState> get(std::uint64_t client) const override {
-    return read(settled_, client);
+    return copy(settled_, client);
   }
   std::optional<SiteState> proposed(std::uint64_t client) const override {
-    return read(proposed_, client);
+    return copy(proposed_, client);
   }
 
   void propose(std::uint64_t client, std::int64_t round, SiteState state) override {
+    propose_stored(client, round, without_zeros(state));
+  }
+  void propose_stored(std::uint64_t client, std::int64_t round, StoredSite state) override {
     files_.write(client, round, state);
     const std::lock_guard lock(mutex_);
     proposed_[client] = round;
+  }
+
+  void look(std::uint64_t client, const std::function<void(const StoredSite&)>& at) const override {
+    if (const std::optional<StoredSite> stored = read(settled_, client)) at(*stored);
   }
 
   void settle(std::int64_t round, std::span<const std::uint64_t> taken) override {
@@ -77,7 +84,13 @@ class DiskStore final : public SiteStore {
   }
 
  private:
-  std::optional<SiteState> read(const SiteManifest& versions, std::uint64_t client) const {
+  std::optional<SiteState> copy(const SiteManifest& versions, std::uint64_t client) const {
+    const std::optional<StoredSite> stored = read(versions, client);
+    if (!stored) return std::nullopt;
+    return expanded(*stored);
+  }
+
+  std::optional<StoredSite> read(const SiteManifest& versions, std::uint64_t client) const {
     std::int64_t round = 0;
     {
       const std::lock_guard lock(mutex_);
@@ -105,8 +118,9 @@ class DiskStore final : public SiteStore {
 
 }  // namespace
 
-std::unique_ptr<SiteStore> make_disk_store(const std::filesystem::path& folder) {
-  return std::make_unique<DiskStore>(folder);
+std::unique_ptr<SiteStore> make_disk_store(const std::filesystem::path& folder,
+                                           std::size_t weights) {
+  return std::make_unique<DiskStore>(folder, weights);
 }
 
 }  // namespace fedep

@@ -64,16 +64,23 @@ class ScratchStore final : public SiteStore {
       : folder_(scratch), files_(folder_.path()), archive_(std::move(archive)) {}
 
   std::optional<SiteState> get(std::uint64_t client) const override {
-    return read(settled_, client);
+    return copy(settled_, client);
   }
   std::optional<SiteState> proposed(std::uint64_t client) const override {
-    return read(proposed_, client);
+    return copy(proposed_, client);
   }
 
   void propose(std::uint64_t client, std::int64_t round, SiteState state) override {
+    propose_stored(client, round, without_zeros(state));
+  }
+  void propose_stored(std::uint64_t client, std::int64_t round, StoredSite state) override {
     write(client, round, state);
     const std::lock_guard lock(mutex_);
     proposed_[client] = {.round = round, .here = true, .archived = false};
+  }
+
+  void look(std::uint64_t client, const std::function<void(const StoredSite&)>& at) const override {
+    if (const std::optional<StoredSite> stored = read(settled_, client)) at(*stored);
   }
 
   void settle(std::int64_t round, std::span<const std::uint64_t> taken) override {
@@ -150,7 +157,12 @@ class ScratchStore final : public SiteStore {
   };
   using Versions = std::map<std::uint64_t, Version>;
 
-  std::optional<SiteState> read(const Versions& versions, std::uint64_t client) const {
+  std::optional<SiteState> copy(const Versions& versions, std::uint64_t client) const {
+    const std::optional<StoredSite> stored = read(versions, client);
+    if (!stored) return std::nullopt;
+    return expanded(*stored);
+  }
+  std::optional<StoredSite> read(const Versions& versions, std::uint64_t client) const {
     Version version;
     {
       const std::lock_guard lock(mutex_);
@@ -162,7 +174,7 @@ class ScratchStore final : public SiteStore {
                         : archive_->read(client, version.round);
   }
 
-  void write(std::uint64_t client, std::int64_t round, const SiteState& state) const {
+  void write(std::uint64_t client, std::int64_t round, const StoredSite& state) const {
     const fs::path path = site_file(folder_.path(), client, round);
     const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
     if (!file) throw RunError(fmt::format("{}: cannot open: {}", path.string(), why()));

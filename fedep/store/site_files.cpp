@@ -31,7 +31,8 @@ SiteSeals seals_of(const std::filesystem::path& folder, const SiteManifest& mani
   return seals;
 }
 
-SiteFiles::SiteFiles(std::filesystem::path folder) : folder_(std::move(folder)) {
+SiteFiles::SiteFiles(std::filesystem::path folder, std::size_t weights)
+    : folder_(std::move(folder)), weights_(weights) {
   make_folder(folder_);
 }
 
@@ -39,17 +40,19 @@ std::filesystem::path SiteFiles::path_of(std::uint64_t client, std::int64_t roun
   return site_file(folder_, client, round);
 }
 
-void SiteFiles::write(std::uint64_t client, std::int64_t round, const SiteState& state) {
+void SiteFiles::write(std::uint64_t client, std::int64_t round, const StoredSite& state) {
   replace_file(path_of(client, round),
                [&](const ByteSink& sink) { write_site(client, round, state, sink); });
 }
 
-SiteState SiteFiles::read(std::uint64_t client, std::int64_t round) const {
+StoredSite SiteFiles::read(std::uint64_t client, std::int64_t round) const {
   const std::filesystem::path path = path_of(client, round);
   try {
     RecordReader reader;
     read_file_chunks(path, [&](std::span<const std::byte> bytes) { reader.feed(bytes); });
-    return read_site(client, round, reader.take());
+    StoredSite state = read_site(client, round, reader.take());
+    if (weights_ > 0) check_same_size("site state", "factor", weights_, state.factor.size());
+    return state;
   } catch (const InputError& error) {
     throw InputError(fmt::format("{}: {}", path.string(), error.what()));
   }

@@ -1,5 +1,6 @@
 // A site state as bytes, in the format of message/record.h: what site files hold, and what travels
-// between processes that share a run.
+// between processes that share a run. Arrays of which zeros are left out are written so
+// (message/sparse_message.h), all others as they are.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +10,10 @@
 
 namespace fedep {
 
-void write_site(std::uint64_t client, std::int64_t round, const SiteState& state,
+void write_site(std::uint64_t client, std::int64_t round, const StoredSite& state,
                 const ByteSink& sink);
 
 // Throws InputError for a record of anything else than this client's state of this round.
-SiteState read_site(std::uint64_t client, std::int64_t round, Record record);
+StoredSite read_site(std::uint64_t client, std::int64_t round, Record record);
 
 }  // namespace fedep

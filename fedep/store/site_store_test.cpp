@@ -32,10 +32,11 @@ class SiteStores : public testing::Test {
 };
 
 SiteState random_state(Stream& stream) {
-  const std::size_t d = 1 + stream.below(6);
+  const std::size_t d = 1 + stream.below(stream.below(2) == 0 ? 6 : 60);
+  const std::size_t silent = stream.below(d + 1);  // zeros at its beginning
   const auto vector = [&] {
     V v(d);
-    for (float& x : v.span()) x = float(stream.normal());
+    for (std::size_t i = silent; i < d; ++i) v[i] = float(stream.normal());
     return v;
   };
   const auto family = Family(stream.below(3));
@@ -157,6 +158,55 @@ TEST_F(SiteStores, ScratchLeavesNothingBehindAndSavesOnlyWhatIsAskedFor) {
 TEST_F(SiteStores, ScratchMustBeAFolderToWriteTo) {
   EXPECT_THROW(make_scratch_store(folder_ / "nowhere", std::make_unique<SiteFiles>(folder_)),
                InputError);
+}
+
+TEST_F(SiteStores, KeepWhatAFactorSaysAndNoZeros) {
+  const auto state_with = [](std::size_t numbers) {
+    V eta(100000), lambda(100000);
+    for (std::size_t i = 0; i < numbers; ++i) eta[70000 + i] = lambda[70000 + i] = float(i + 1);
+    return SiteState{.factor = Message(eta, lambda), .optimizer = {}};
+  };
+  const auto disk = make_disk_store(folder_ / "disk");
+  const auto memory = make_memory_store(std::make_unique<SiteFiles>(folder_ / "memory"));
+  for (const std::size_t numbers : {std::size_t(0), std::size_t(500)}) {
+    const SiteState state = state_with(numbers);
+    for (SiteStore* const store : {disk.get(), memory.get()}) {
+      store->propose(7, 0, state);
+      store->settle(0, kOnlyClient7);
+      EXPECT_EQ(store->get(7), state);
+      std::size_t looked = 0;
+      store->look(7, [&](const StoredSite& stored) {
+        ++looked;
+        EXPECT_EQ(stored, without_zeros(state));
+        EXPECT_LE(stored.bytes(), 8 * numbers + 64);
+      });
+      store->look(8, [&](const StoredSite&) { ++looked; });
+      EXPECT_EQ(looked, 1u);
+      store->save();
+    }
+    for (const auto* const name : {"disk", "memory"}) {
+      const auto size = fs::file_size(site_file(folder_ / name, 7, 0));
+      EXPECT_LE(size, 8 * numbers + 1000);
+    }
+  }
+}
+
+TEST_F(SiteStores, ProposalsMayComeWithoutZeros) {
+  const SiteState state{.factor = Message(V(50), V(50, 1.0f)),
+                        .optimizer = {.steps = 3, .slots = {}}};
+  for (const auto& store : {make_memory_store(), make_disk_store(folder_)}) {
+    store->propose_stored(7, 0, without_zeros(state));
+    EXPECT_EQ(store->proposed(7), state);
+    store->settle(0, kOnlyClient7);
+    EXPECT_EQ(store->get(7), state);
+  }
+}
+
+TEST_F(SiteStores, RefuseAFactorOfAnotherModel) {
+  SiteFiles files(folder_, 2);
+  files.write(7, 0, without_zeros(state_of(1)));
+  EXPECT_EQ(expanded(files.read(7, 0)), state_of(1));
+  EXPECT_THROW(SiteFiles(folder_, 3).read(7, 0), InputError);
 }
 
 TEST_F(SiteStores, AProposalCountsOnceItIsSettledAndElseIsDropped) {

@@ -23,6 +23,28 @@ SEEDS = Path(__file__).resolve().parent / "seed"
 REPOSITORY = SEEDS.parent.parent.parent
 PIXELS = 28 * 28
 
+SPARSE = """seed = 3
+[data]
+name = "random_tags"
+clients = 3
+dimension = 60
+tags = 2
+examples = 2
+max_examples = 3
+[server]
+clients_per_round = 1
+prior = { precision = 1.0 }
+[[phase]]
+algorithm = "fed_ep"
+rounds = 1
+inference = { name = "laplace", epochs = 1 }
+[evaluate]
+every = 0
+examples = 10
+[checkpoint]
+sparse = true
+"""
+
 RECIPE = """seed = 3
 [data]
 name = "tabular"
@@ -172,6 +194,11 @@ def make_run():
         site = bytearray(sorted((run / "sites").glob("*.site"))[0].read_bytes())
         site[80:96] = struct.pack("<qq", 1, 2)  # client and round that the target asks for; it mends the checksums
         seed("site", "wards", bytes(site))
+        (base / "tags.toml").write_text(SPARSE)
+        fedep("run", "tags.toml", "--out", "tags", "--threads", "1")
+        site = bytearray(sorted((base / "tags" / "sites").glob("*.site"))[0].read_bytes())
+        site[80:96] = struct.pack("<qq", 1, 2)
+        seed("site", "tags", bytes(site))
         fedep("data", "import", "recipe.toml", "--out", "shards", "--data", str(base))
         seed("manifest", "wards", (base / "shards" / "manifest.json").read_bytes())
         for shard in sorted((base / "shards").glob("*.shard"))[:1]:

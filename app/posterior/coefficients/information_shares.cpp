@@ -159,14 +159,14 @@ KeptShares kept_shares(const SavedPosterior& saved) {
                       : "the run kept no factors (checkpoint.factors = false)";
     return out;
   }
-  const SiteFiles files(sites);
+  const SiteFiles files(sites, size_of(saved.layout));
   const std::vector<ClientInfo> clients = kept_clients(run);
   std::map<std::uint64_t, std::string> unnamed;
   for (const auto& [key, round] : manifest) unnamed[key] = fmt::format("client {:016x}", key);
 
   std::vector<InformationShares::Part> parts{{"prior", saved.state.prior}};
   const auto add = [&](const std::string& name, std::uint64_t key, std::int64_t round) {
-    SiteState site = files.read(key, round);
+    SiteState site = expanded(files.read(key, round));
     if (phase.follows_rounds()) catch_up(phase.factor_optimizer, saved.state.step_scales, site);
     parts.push_back({name, std::move(site.factor)});
   };

@@ -21,10 +21,10 @@ constexpr std::uint64_t kClients = 12;
 // Where files would be.
 class InMemory final : public SiteArchive {
  public:
-  void write(std::uint64_t client, std::int64_t round, const SiteState& state) override {
+  void write(std::uint64_t client, std::int64_t round, const StoredSite& state) override {
     states_.insert_or_assign({client, round}, state);
   }
-  SiteState read(std::uint64_t client, std::int64_t round) const override {
+  StoredSite read(std::uint64_t client, std::int64_t round) const override {
     return states_.at({client, round});
   }
   bool has(std::uint64_t client, std::int64_t round) const override {
@@ -33,7 +33,7 @@ class InMemory final : public SiteArchive {
   void keep_only(std::span<const SiteManifest>) override {}
 
  private:
-  std::map<std::pair<std::uint64_t, std::int64_t>, SiteState> states_;
+  std::map<std::pair<std::uint64_t, std::int64_t>, StoredSite> states_;
 };
 
 // Every array of a state holds one value: how often the client was taken.

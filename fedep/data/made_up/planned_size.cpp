@@ -41,4 +41,10 @@ PlannedSize random_images_size(const DataSettings& settings) {
           .weights = kLabels * (kPixels + 1)};
 }
 
+// Examples are not stored.
+PlannedSize random_tags_size(const DataSettings& settings) {
+  return {.bytes = kBytesPerClient * settings.clients,
+          .weights = double(settings.tags) * (double(settings.dimension) + 1)};
+}
+
 }  // namespace fedep

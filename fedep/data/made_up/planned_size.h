@@ -14,5 +14,6 @@ PlannedSize toy_size(const DataSettings& settings);
 PlannedSize synthetic_size(const DataSettings& settings);
 PlannedSize regression_size(const DataSettings& settings);
 PlannedSize random_images_size(const DataSettings& settings);
+PlannedSize random_tags_size(const DataSettings& settings);
 
 }  // namespace fedep

@@ -72,12 +72,17 @@ std::vector<double> packed_counts(std::size_t size) {
   return counts;
 }
 
-// Calls eta(i, x) and lambda(i, x) for all numbers of all factors that `sites` answers for.
+// Calls eta(i, x) and lambda(i, x) for all numbers but zeros of all factors that `sites` answers for.
 template <class Eta, class Lambda>
 void walk_factors(const ServerState& state, const Phase& phase, const Population& population,
                   const SiteStore& sites, const Eta& eta, const Lambda& lambda) {
   const auto walk = [](std::span<const float> numbers, float times, const auto& visit) {
     for (std::size_t i = 0; i < numbers.size(); ++i) visit(i, times * numbers[i]);
+  };
+  const auto walk_runs = [](const SparseArray& array, const auto& visit) {
+    for_each_run(array, [&](std::size_t begin, std::span<const float> numbers) {
+      for (std::size_t i = 0; i < numbers.size(); ++i) visit(begin + i, numbers[i]);
+    });
   };
   const auto walk_caught_up = [](const MissedSteps& missed, std::span<const float> t,
                                  std::span<const float> v, const auto& visit) {
@@ -85,22 +90,25 @@ void walk_factors(const ServerState& state, const Phase& phase, const Population
   };
   const Message& per_example = state.unvisited.per_example;
   for (std::size_t k = 0; k < population.size(); ++k) {
-    if (sites.is_elsewhere(population[k].key)) continue;
-    const std::optional<SiteState> site = sites.get(population[k].key);
-    if (!site) {
-      if (per_example.size() == 0) continue;
-      walk(per_example.eta().span(), float(population[k].examples), eta);
-      walk(per_example.lambda_span(), float(population[k].examples), lambda);
-    } else if (phase.follows_rounds()) {
+    const std::uint64_t key = population[k].key;
+    if (sites.is_elsewhere(key)) continue;
+    bool visited = false;
+    sites.look(key, [&](const StoredSite& site) {
+      visited = true;
+      if (!phase.follows_rounds()) {
+        walk_runs(site.factor.eta, eta);
+        walk_runs(site.factor.lambda, lambda);
+        return;
+      }
       const MissedSteps missed =
-          missed_steps(phase.factor_optimizer, state.step_scales, site->optimizer.steps);
-      const Message& v = site->optimizer.slots.at(0);
-      walk_caught_up(missed, site->factor.eta().span(), v.eta().span(), eta);
-      walk_caught_up(missed, site->factor.lambda_span(), v.lambda_span(), lambda);
-    } else {
-      walk(site->factor.eta().span(), 1, eta);
-      walk(site->factor.lambda_span(), 1, lambda);
-    }
+          missed_steps(phase.factor_optimizer, state.step_scales, site.steps);
+      const Message t = expanded(site.factor), v = expanded(site.slots.at(0));
+      walk_caught_up(missed, t.eta().span(), v.eta().span(), eta);
+      walk_caught_up(missed, t.lambda_span(), v.lambda_span(), lambda);
+    });
+    if (visited || per_example.size() == 0) continue;
+    walk(per_example.eta().span(), float(population[k].examples), eta);
+    walk(per_example.lambda_span(), float(population[k].examples), lambda);
   }
 }
 

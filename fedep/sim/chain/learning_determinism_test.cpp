@@ -92,9 +92,7 @@ class World {
         model_(make_model(recipe_.model, data_->info())),
         population_(make_population(data_->clients())),
         phases_(
-            plan_phases(recipe_, [](std::string_view name) { return find_method(name).family; })) {
-    for (std::size_t k = 0; k < population_.size(); ++k) index_[population_[k].key] = k;
-  }
+            plan_phases(recipe_, [](std::string_view name) { return find_method(name).family; })) {}
 
   // With `workers` threads, or serially with none; stopped after so many rounds if not 0.
   Ended play(std::size_t workers, const RunDirectory* directory, bool resume,
@@ -104,7 +102,8 @@ class World {
                            ? make_disk_store(directory->sites())
                            : make_memory_store(std::make_unique<SiteFiles>(directory->sites()));
     const auto make_inference = [&] {
-      return make_local_learning(*data_, index_, recipe_, make_model(recipe_.model, data_->info()));
+      return make_local_learning(*data_, population_, recipe_,
+                                 make_model(recipe_.model, data_->info()));
     };
     const auto own = make_inference();
     const auto executor = workers == 0
@@ -141,7 +140,6 @@ class World {
   Recipe recipe_;
   std::unique_ptr<Model> model_;
   Population population_;
-  ClientIndex index_;
   std::vector<Phase> phases_;
 };
 
@@ -238,10 +236,8 @@ Growth growth_of(std::string_view algorithm, std::size_t clients) {
   const auto phases =
       plan_phases(recipe, [](std::string_view name) { return find_method(name).family; });
   const Population population = make_population(data->clients());
-  ClientIndex index;
-  for (std::size_t k = 0; k < population.size(); ++k) index[population[k].key] = k;
   const auto learning =
-      make_local_learning(*data, index, recipe, make_model(recipe.model, data->info()));
+      make_local_learning(*data, population, recipe, make_model(recipe.model, data->info()));
   const auto sites = make_memory_store();
   const auto executor = make_serial(population, *learning, sites.get());
   ServerState state = begin_phase(initial_server_state(recipe.server, HostVector<float>(10010)),

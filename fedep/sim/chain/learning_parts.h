@@ -16,7 +16,7 @@ ChainSettings chain_settings(const Recipe& recipe, const Phase& phase);
 
 // make_local_learning() with a `tape` that gets the labels that are drawn.
 std::unique_ptr<LocalInference> make_recorded_learning(const Dataset& data,
-                                                       const ClientIndex& index,
+                                                       const Population& clients,
                                                        const Recipe& recipe,
                                                        std::unique_ptr<Model> model,
                                                        LabelTape& tape);

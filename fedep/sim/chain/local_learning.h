@@ -1,9 +1,6 @@
 // Local inference on a data set and a model: what a worker of the simulator runs for each client.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <map>
 #include <memory>
 
 #include "fedep/config/recipe.h"
@@ -13,11 +10,8 @@
 
 namespace fedep {
 
-// Client keys -> index in the data set.
-using ClientIndex = std::map<std::uint64_t, std::size_t>;
-
-// What is referred to must outlive the result.
-std::unique_ptr<LocalInference> make_local_learning(const Dataset& data, const ClientIndex& index,
+// Clients have the same places in `data` and `clients`. What is referred to must outlive the result.
+std::unique_ptr<LocalInference> make_local_learning(const Dataset& data, const Population& clients,
                                                     const Recipe& recipe,
                                                     std::unique_ptr<Model> model);
 

@@ -28,12 +28,11 @@ class LocalVisits : public testing::Test {
   LocalVisits() {
     recipe_.client = {.epochs = 3, .batch = 5, .remainder = Remainder::drop};
     recipe_.client.optimizer = {.lr = 0.01, .momentum = 0.9};
-    for (std::size_t k = 0; k < clients_.size(); ++k) index_[clients_[k].key] = k;
   }
 
   std::unique_ptr<LocalInference> learning() {
     return make_local_learning(
-        *data_, index_, recipe_,
+        *data_, population_, recipe_,
         make_linear({.features = 3, .outputs = 1, .target = TargetKind::real}));
   }
 
@@ -53,7 +52,7 @@ class LocalVisits : public testing::Test {
   std::unique_ptr<Dataset> data_ =
       open_regression({.name = "regression", .clients = 3, .dimension = 3, .examples = 20}, 3);
   std::vector<ClientInfo> clients_ = clients_of(data_->clients());
-  ClientIndex index_;
+  Population population_{clients_};
   std::unique_ptr<SiteStore> sites_ = make_memory_store();
 };
 

@@ -55,13 +55,11 @@ class World {
         model_(make_model(recipe_.model, data_->info())),
         population_(make_population(data_->clients())),
         phases_(
-            plan_phases(recipe_, [](std::string_view name) { return find_method(name).family; })) {
-    for (std::size_t k = 0; k < population_.size(); ++k) index_[population_[k].key] = k;
-  }
+            plan_phases(recipe_, [](std::string_view name) { return find_method(name).family; })) {}
 
   Ended on_cpu(LabelTape& tape) {
     const auto sites = make_memory_store();
-    const auto inference = make_recorded_learning(*data_, index_, recipe_,
+    const auto inference = make_recorded_learning(*data_, population_, recipe_,
                                                   make_model(recipe_.model, data_->info()), tape);
     const auto executor = make_serial(population_, *inference, sites.get());
     return play(*sites, [&](ServerState& state) {
@@ -108,7 +106,6 @@ class World {
   Recipe recipe_;
   std::unique_ptr<Model> model_;
   Population population_;
-  ClientIndex index_;
   std::vector<Phase> phases_;
 };
 

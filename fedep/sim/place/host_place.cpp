@@ -17,6 +17,9 @@ class Timed final : public LocalInference {
  public:
   explicit Timed(std::unique_ptr<LocalInference> inner) : inner_(std::move(inner)) {}
 
+  Reach reach(const Phase& phase, const ClientInfo& client) const override {
+    return inner_->reach(phase, client);
+  }
   ClientRun infer(const Visit& visit, VisitNumbers& numbers) override {
     const auto start = std::chrono::steady_clock::now();
     ClientRun run = inner_->infer(visit, numbers);

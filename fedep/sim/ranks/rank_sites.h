@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "fedep/round/site_store.h"
@@ -49,7 +50,13 @@ class RankSites final : public SiteStore {
   std::optional<SiteState> get(std::uint64_t client) const override;
   std::optional<SiteState> proposed(std::uint64_t client) const override;
   void propose(std::uint64_t client, std::int64_t round, SiteState state) override;
+  void propose_stored(std::uint64_t client, std::int64_t round, StoredSite state) override {
+    own_.propose_stored(client, round, std::move(state));
+  }
   void settle(std::int64_t round, std::span<const std::uint64_t> taken) override;
+  void look(std::uint64_t client, const std::function<void(const StoredSite&)>& at) const override {
+    own_.look(client, at);
+  }
 
   void clear() override;
   // All ranks together: when this returns, every rank's states are safe, and the manifest names all.

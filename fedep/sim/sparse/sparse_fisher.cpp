@@ -169,6 +169,7 @@ HostVector<float> sparse_running_squares(SparseLinear& model, const ChainInput& 
   const float n = float(input.visit.client.examples);
   const float decay = float(input.settings.client.weight_decay) * n;
   const std::span<const float> cavity = input.visit.cavity.lambda_span();
+  const Reach* const reach = input.visit.reach;
   RunningSquares nu(model.size(), width, settings);
   TouchedSquares squares(model, input);
   // Only rows of the batch at hand are set.
@@ -194,7 +195,9 @@ HostVector<float> sparse_running_squares(SparseLinear& model, const ChainInput& 
       for (std::size_t k = 0; k < squares.rows(); ++k) {
         const std::size_t begin = squares.begin_of(k);
         float* const to = theta.get() + begin;
-        fill_normal_from(address, begin, room, {to, width});
+        // A weight's noise is its own, whatever others are in the visit.
+        fill_normal_from(address, reach == nullptr ? begin : reach->place(begin), room,
+                         {to, width});
         const float *const middle = mean.span().data() + begin, *const by = root.data() + k * width;
         at_full_width([=]() __attribute__((always_inline)) {
           for (std::size_t i = 0; i < width; ++i) to[i] = middle[i] + to[i] / by[i];
