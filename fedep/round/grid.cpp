@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "fedep/message/check.h"
+#include "fedep/round/grid_pieces.h"
 
 namespace fedep {
 namespace {
@@ -90,8 +91,7 @@ bool round_all(std::span<const float> from, double scale, std::int64_t limit,
 
 HostVector<float> scaled(const std::vector<std::int64_t>& from, int exponent) {
   HostVector<float> to(from.size());
-  const double unit = std::ldexp(1.0, exponent);
-  for (std::size_t i = 0; i < from.size(); ++i) to[i] = float(double(from[i]) * unit);
+  scale_units(from, exponent, to.span());
   return to;
 }
 
@@ -166,10 +166,18 @@ double largest_clip(int bits, std::size_t asked, double least) {
 }
 
 Message from_grid(const Grid& grid, const GridDelta& delta) {
-  HostVector<float> eta = scaled(delta.eta, grid.eta_exponent);
-  HostVector<float> lambda = scaled(delta.lambda, grid.lambda_exponent);
-  if (delta.family == Family::isotropic) return {std::move(eta), lambda[0]};
-  if (delta.family == Family::full) {
+  return message_of(delta.family, scaled(delta.eta, grid.eta_exponent),
+                    scaled(delta.lambda, grid.lambda_exponent));
+}
+
+void scale_units(std::span<const std::int64_t> units, int exponent, std::span<float> out) {
+  const double unit = std::ldexp(1.0, exponent);
+  for (std::size_t i = 0; i < units.size(); ++i) out[i] = float(double(units[i]) * unit);
+}
+
+Message message_of(Family family, HostVector<float> eta, HostVector<float> lambda) {
+  if (family == Family::isotropic) return {std::move(eta), lambda[0]};
+  if (family == Family::full) {
     return {std::move(eta), Packed<HostVector<float>>{std::move(lambda)}};
   }
   return {std::move(eta), std::move(lambda)};

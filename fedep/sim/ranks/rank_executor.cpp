@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "fedep/round/grid_pieces.h"
 #include "fedep/round/host_rows.h"
 #include "fedep/round/round_parts.h"
 #include "fedep/sim/ranks/share_out.h"
@@ -60,14 +61,18 @@ class RankExecutor final : public Executor {
 
   Answers play(const RoundTask& round, std::span<const ClientTask> clients) override {
     begin(round, clients);
+    // Made before it is needed: the last to come should not be the one who waits for memory.
+    HostVector<float> eta(round.global.eta().size()), lambda(round.global.lambda_span().size());
     Collector collector(round);
     parts_.own.play_into(collector, round, own_tasks(clients), [&] { parts_.ranks.progress(); });
     Collector::Part part = std::move(collector).part();
     std::vector<Report> reports = gather_reports(parts_.ranks, part.reports);
-    add_over_ranks(parts_.ranks, part.units.eta, round.grid.bits);
-    add_over_ranks(parts_.ranks, part.units.lambda, round.grid.bits);
+    const Grid& grid = round.grid;
+    add_over_ranks(parts_.ranks, part.units.eta, grid.bits, grid.eta_exponent, eta.span());
+    add_over_ranks(parts_.ranks, part.units.lambda, grid.bits, grid.lambda_exponent, lambda.span());
     if (round.phase.stateful()) parts_.sites.end_bringing();
-    return {.total = from_grid(round.grid, part.units), .reports = std::move(reports)};
+    return {.total = message_of(part.units.family, std::move(eta), std::move(lambda)),
+            .reports = std::move(reports)};
   }
 
   void settle(const RoundTask& round, std::span<const std::size_t> taken,
@@ -145,16 +150,23 @@ class RankExecutor final : public Executor {
 
 }  // namespace
 
-void add_over_ranks(Ranks& ranks, std::vector<std::int64_t>& units, int bits) {
-  if (units.empty()) return;
-  if (bits > 32) {
-    ranks.sum(units);
-    return;
+void add_over_ranks(Ranks& ranks, std::span<std::int64_t> units, int bits, int exponent,
+                    std::span<float> out) {
+  // A piece is still in the cache when it is scaled, and so are the library's own copies of it.
+  constexpr std::size_t kPiece = std::size_t(1) << 18;
+  std::vector<std::int32_t> narrow;
+  for (std::size_t begin = 0; begin < units.size(); begin += kPiece) {
+    const std::span<std::int64_t> piece =
+        units.subspan(begin, std::min(kPiece, units.size() - begin));
+    if (bits > 32) {
+      ranks.sum(piece);
+    } else {  // the sum of all clients fits (round/grid.h), so the sums of some do
+      narrow.assign(piece.begin(), piece.end());
+      ranks.sum(std::span<std::int32_t>(narrow));
+      std::ranges::copy(narrow, piece.begin());
+    }
+    scale_units(piece, exponent, out.subspan(begin, piece.size()));
   }
-  // The sum of all clients fits (round/grid.h), so the sums of some do.
-  std::vector<std::int32_t> narrow(units.begin(), units.end());
-  ranks.sum(narrow);
-  units.assign(narrow.begin(), narrow.end());
 }
 
 std::unique_ptr<Executor> make_rank_executor(RankExecutorParts parts) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 
 #include "fedep/round/collector.h"
 #include "fedep/round/population.h"
@@ -25,7 +26,9 @@ struct RankExecutorParts {
 
 std::unique_ptr<Executor> make_rank_executor(RankExecutorParts parts);
 
-// Adds the ranks' sums of a round, on a grid of so many bits.
-void add_over_ranks(Ranks& ranks, std::vector<std::int64_t>& units, int bits);
+// The ranks' sums of one array of a round added up, on a grid of so many bits, times 2^exponent.
+// `units` has the sum then, `out` as many numbers.
+void add_over_ranks(Ranks& ranks, std::span<std::int64_t> units, int bits, int exponent,
+                    std::span<float> out);
 
 }  // namespace fedep

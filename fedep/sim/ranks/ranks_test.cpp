@@ -186,8 +186,29 @@ TEST(RanksTogether, AddIntegersOfEitherWidth) {
     play_ranks(4, [&](Ranks& ranks) {
       const std::int64_t large = std::int64_t(1) << (bits - 4);
       std::vector<std::int64_t> units{large, -large, std::int64_t(ranks.rank())};
-      add_over_ranks(ranks, units, bits);
+      std::vector<float> out(3);
+      add_over_ranks(ranks, units, bits, -2, out);
       EXPECT_EQ(units, (std::vector<std::int64_t>{4 * large, -4 * large, 6}));
+      EXPECT_EQ(out, (std::vector<float>{float(large), -float(large), 1.5f}));
+    });
+  }
+}
+
+// Longer than a piece, with a rest.
+TEST(RanksTogether, AddLongArraysPieceByPiece) {
+  constexpr std::size_t kSize = (std::size_t(1) << 19) + 5;
+  for (const int bits : {32, 64}) {
+    play_ranks(3, [&](Ranks& ranks) {
+      std::vector<std::int64_t> units(kSize);
+      for (std::size_t i = 0; i < kSize; ++i) units[i] = std::int64_t(i) - 1000;
+      std::vector<float> out(kSize);
+      add_over_ranks(ranks, units, bits, 0, out);
+      for (std::size_t i = 0; i < kSize; i += 4099) {
+        EXPECT_EQ(units[i], 3 * (std::int64_t(i) - 1000));
+        EXPECT_EQ(out[i], float(units[i]));
+      }
+      EXPECT_EQ(units.back(), 3 * (std::int64_t(kSize) - 1001));
+      EXPECT_EQ(out.back(), float(units.back()));
     });
   }
 }
