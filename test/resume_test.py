@@ -25,6 +25,27 @@ rounds = 4
 [phase.inference]
 name = "scaled_identity"
 """
+SHARED_MEANS = """
+[data]
+name = "random_tags"
+clients = 12
+dimension = 60
+tags = 3
+examples = 6
+max_examples = 10
+[server]
+clients_per_round = 3
+prior = { precision = 1.0 }
+[[phase]]
+algorithm = "fed_avg"
+rounds = 2
+[[phase]]
+algorithm = "fed_ep"
+rounds = 9
+inference = { name = "scaled_identity", alpha = 0.1 }
+[checkpoint]
+sparse = true
+"""
 # checkpoint.every, checkpoint.sites, --threads
 SETTINGS = [(every, sites, threads) for every in (1, 3, 5) for sites in ("memory", "disk") for threads in (1, 3)]
 
@@ -120,6 +141,11 @@ class Kill(RunTest):
         self.recipe.write_text(RECIPE.replace("rounds = 8\n", 'rounds = 8\nfactor_clock = "round"\n'))
         for sites in ("memory", "disk"):
             self.check_kills((3, sites, 1), 5, 9)
+
+    def test_of_factors_that_refer_to_means_resumes_to_the_same_bytes(self):
+        self.recipe.write_text(SHARED_MEANS)
+        for sites in ("memory", "disk"):
+            self.check_kills((3, sites, 1), 3, 5)
 
     def test_in_every_round_resumes_to_the_same_bytes_whatever_the_settings(self):
         for place, settings in enumerate(SETTINGS):
@@ -271,6 +297,20 @@ class Repeat(RunTest):
         self.assertFalse(any("factor_gap_eta" in line for line in disk_log))
         memory_log = [without_gap(line) for line in memory_log]
         self.assertEqual(memory_log[1:], disk_log[1:])
+
+
+class SharedMeans(RunTest):
+    def test_must_stay_what_they_were_until_their_phase_is_over(self):
+        self.recipe.write_text(SHARED_MEANS)
+        for kept, asked in (("true", "false"), ("false", "true")):
+            out = self.new_run()
+            self.assert_succeeds(self.play(out, extra=["--set", f"checkpoint.sparse={kept}", "--rounds", 7]))
+            sites = {path.name: path.read_bytes() for path in (out / "sites").iterdir()}
+            resumed = self.play(out, extra=["--set", f"checkpoint.sparse={asked}", "--resume"])
+            self.assertEqual(resumed.returncode, 2)
+            self.assertIn(f"checkpoint.sparse must be {kept}", resumed.stderr)
+            self.assertEqual({path.name: path.read_bytes() for path in (out / "sites").iterdir()}, sites)
+            self.assert_succeeds(self.play(out, extra=["--set", f"checkpoint.sparse={kept}", "--resume"]))
 
 
 class Longer(RunTest):

@@ -16,6 +16,10 @@ std::uint64_t bytes_of_factor(const Phase& phase, std::size_t weights) {
   return sizeof(float) * numbers * (1 + slots);
 }
 
+std::uint64_t bytes_of_means(const Phase& phase, std::size_t weights) {
+  return phase.shares_means ? std::uint64_t(phase.rounds) * weights * sizeof(float) : 0;
+}
+
 std::uint64_t factor_bytes(const Recipe& recipe, std::span<const Phase> phases, std::size_t clients,
                            std::span<const std::size_t> weights) {
   std::uint64_t most = 0;

@@ -19,6 +19,9 @@ namespace fedep {
 // Of one client's factor, with its optimizer's slots, if it has numbers for so many weights.
 std::uint64_t bytes_of_factor(const Phase& phase, std::size_t weights);
 
+// Of q's means that a phase's factors refer to (round/mean_shelf.h).
+std::uint64_t bytes_of_means(const Phase& phase, std::size_t weights);
+
 // Bytes of the factors of all clients that a phase will have asked; of the phase with most. `weights`:
 // of each phase, that a factor has numbers for (sim/sparse/sparse_factors.h). 0 where they are in files
 // (checkpoint.sites) or nobody keeps one.

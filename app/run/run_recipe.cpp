@@ -193,6 +193,7 @@ std::vector<Phase> plan_run(const Recipe& recipe, const Task& task) {
   }
   std::vector<Phase> phases =
       plan_phases(recipe, [&](std::string_view name) { return task.family_of(name); });
+  mark_shared_means(recipe, phases);
   check_optimizer(recipe.client.optimizer);  // also where this task's clients have none to run
   check_prior_families(recipe, phases);
   check_clips(recipe, phases, task.population());

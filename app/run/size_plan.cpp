@@ -13,6 +13,7 @@
 #include "fedep/message/error.h"
 #include "fedep/optim/optimizer.h"
 #include "fedep/round/grid.h"
+#include "fedep/round/mean_shelf.h"
 #include "fedep/sim/sparse/sparse_factors.h"
 
 namespace fedep {
@@ -141,7 +142,7 @@ SizePlan plan_sizes(const Recipe& recipe, std::span<const Phase> phases, const T
     plan.data_bytes = planned(recipe.data).bytes;
   }
   const double batch = std::min(double(recipe.client.batch), std::max(1.0, mean_examples));
-  double rounds = 0, largest_checkpoint = 0;
+  double rounds = 0, largest_checkpoint = 0, means = 0;
   const std::vector<std::size_t> touched =
       weights_touched(recipe, {phases.begin(), phases.end()}, task);
   for (std::size_t i = 0; i < phases.size(); ++i) {
@@ -156,6 +157,7 @@ SizePlan plan_sizes(const Recipe& recipe, std::span<const Phase> phases, const T
     plan.model_bytes = std::max(plan.model_bytes, server_bytes(phase, weights));
     largest_checkpoint =
         std::max(largest_checkpoint, checkpoint_bytes(recipe, phase, weights, touched[i], clients));
+    means = std::max(means, double(bytes_of_means(phase, std::size_t(weights))));
     rounds += double(phase.rounds);
   }
   const double scored = recipe.evaluate.examples > 0
@@ -165,11 +167,13 @@ SizePlan plan_sizes(const Recipe& recipe, std::span<const Phase> phases, const T
   const double draws = times(recipe.evaluate.every) +
                        times(recipe.evaluate.marginal_every) * double(recipe.evaluate.samples);
   plan.seconds += draws * scored * step_seconds(cost, batch) / batch / 3;
-  plan.factor_bytes = double(factor_bytes(recipe, phases, std::size_t(clients), touched));
+  plan.factor_bytes = double(factor_bytes(recipe, phases, std::size_t(clients), touched)) +
+                      std::min(means, double(MeanShelf::kMostBytes));
   constexpr double kBytesPerRound = 700;  // of the log and of TensorBoard's file
   const double saved = recipe.checkpoint.every > 0 ? rounds / recipe.checkpoint.every + 1 : 1;
   plan.disk_bytes = kBytesPerRound * rounds +
-                    (std::min(double(recipe.checkpoint.keep), saved) + 1) * largest_checkpoint;
+                    (std::min(double(recipe.checkpoint.keep), saved) + 1) * largest_checkpoint +
+                    means;  // which all checkpoints share
   return plan;
 }
 

@@ -76,6 +76,22 @@ TEST(SizePlan, CountsEveryElementOfAFullPrecision) {
   EXPECT_GT(large.factor_bytes, 50 * small.factor_bytes);
 }
 
+// One for every round, whatever the number of checkpoints; at most so many of them in memory.
+TEST(SizePlan, CountsMeansThatFactorsReferTo) {
+  const std::vector<std::string> shared = {
+      "data.name=random_tags", "data.clients=1000",     "data.dimension=10000",
+      "data.tags=500",         "phase.0.rounds=1",      "phase.1.inference.name=scaled_identity",
+      "checkpoint.sites=disk", "checkpoint.sparse=true"};
+  std::vector<std::string> longer = shared;
+  longer.push_back("phase.1.rounds=110");
+  constexpr double kMean = 4.0 * 10001 * 500;
+  const SizePlan few = plan_with(shared), many = plan_with(longer);
+  EXPECT_DOUBLE_EQ(few.factor_bytes, 10 * kMean);
+  EXPECT_DOUBLE_EQ(many.factor_bytes, 2e9);
+  EXPECT_GT(many.disk_bytes - few.disk_bytes, 100 * kMean);
+  EXPECT_LT(many.disk_bytes - few.disk_bytes, 200 * kMean);
+}
+
 TEST(SizePlan, IsInWordsThatAPersonReads) {
   EXPECT_EQ(to_text({.data_bytes = 2.1e7,
                      .model_bytes = 0,

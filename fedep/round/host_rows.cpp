@@ -10,6 +10,7 @@
 #include "fedep/message/check.h"
 #include "fedep/optim/optimizer.h"
 #include "fedep/round/factor_clock.h"
+#include "fedep/round/shared_part.h"
 #include "fedep/round/visit.h"
 
 namespace fedep {
@@ -18,8 +19,14 @@ namespace {
 SiteState unvisited_state(const RoundTask& round, const ClientInfo& client) {
   const Message& per_example = round.unvisited.per_example;
   SiteState state;
-  state.factor = per_example.size() == 0 ? flat_like(round.global.eta(), round.phase.family)
-                                         : power(per_example, float(client.examples));
+  const bool flat = per_example.size() == 0;
+  state.factor = flat || round.phase.shares_means
+                     ? flat_like(round.global.eta(), round.phase.family)
+                     : power(per_example, float(client.examples));
+  if (!flat && round.phase.shares_means) {
+    if (client.examples > 0) state.shares = {{kUnvisited, double(client.examples)}};
+    state.factor.lambda_span()[0] = float(client.examples) * per_example.lambda_scalar();
+  }
   state.optimizer = initial_state(round.phase.factor_optimizer, state.factor);
   return state;
 }
@@ -112,20 +119,30 @@ void HostRows::begin(const RoundTask& round, std::span<const AskedClient> asked)
   round_ = &round;
   asked_ = asked;
   states_.clear();
+  wholes_.clear();
   deltas_.clear();
   sent_.clear();
+  shared_.clear();
   if (!round.phase.stateful()) return;
   if (sites_ == nullptr) throw InputError("visit: a stateful phase needs a site store");
   for (const AskedClient& client : asked) {
     states_.push_back(present_state(round, *client.info, *sites_, reach_));
+    if (!round.phase.shares_means) continue;
+    const SiteState& state = states_.back();
+    wholes_.push_back(state.factor);
+    SharedPart(round, *sites_, state.shares).add_to(wholes_.back().eta().span(), 0, 1);
   }
+}
+
+const Message& HostRows::factor(std::size_t row) const {
+  return wholes_.empty() ? states_[row].factor : wholes_[row];
 }
 
 std::vector<Message> HostRows::form_cavities() {
   std::vector<Message> cavities;
   for (std::size_t r = 0; r < asked_.size(); ++r) {
-    const Message& factor = states_.empty() ? round_->global : states_[r].factor;
-    cavities.push_back(cavity_of(*round_, asked_[r], factor));
+    const Message& own = states_.empty() ? round_->global : factor(r);
+    cavities.push_back(cavity_of(*round_, asked_[r], own));
   }
   return cavities;
 }
@@ -154,6 +171,7 @@ void HostRows::add(Message delta) {
   // A delta of a smaller family than the round's is written out.
   deltas_.push_back(in_family(std::move(delta), round_->global.family()));
   sent_.emplace_back();
+  shared_.emplace_back();
 }
 
 void HostRows::add_quotient(Message tilted, std::optional<Message> divisor) {
@@ -166,9 +184,13 @@ void HostRows::add_points(V eta) { add({std::move(eta), 0.0f}); }
 
 void HostRows::add_flat() { add(flat_like(round_->global.eta(), round_->global.family())); }
 
-void HostRows::silence(std::span<const Range> silent) {
+void HostRows::silence(std::span<const Range> silent, const std::optional<SilentLaw>& law) {
   if (states_.empty())
-    return;  // without a factor of its own a client replaces a part of q everywhere
+    return;   // without a factor of its own a client replaces a part of q everywhere
+  if (law) {  // what it says was found already; the factor refers to it where the phase lets it
+    if (round_->phase.shares_means) silence_by_law(silent, *law);
+    return;
+  }
   const Message& factor = states_[deltas_.size() - 1].factor;
   Message& delta = deltas_.back();
   for (const Range& range : silent) {
@@ -181,6 +203,31 @@ void HostRows::silence(std::span<const Range> silent) {
   }
 }
 
+// With η_q = λ_q μ and η_cavity = η_q - η_k, tilted η less η_q is
+//
+//   (by_mean + (by_cavity - 1) λ_q) μ - by_cavity η_k,
+//
+// here without the cancellation of tilted less q, which is thousands of times a factor of one of many.
+void HostRows::silence_by_law(std::span<const Range> silent, const SilentLaw& law) {
+  const std::size_t row = deltas_.size() - 1;
+  const double lambda = double(round_->global.lambda_scalar());
+  if (!(lambda > 0)) {
+    fail("visit", "q's precision where factors refer to its means", "positive",
+         fmt::format("{}", lambda));
+  }
+  SharedStep step{.silent = {silent.begin(), silent.end()},
+                  .by_mean = law.by_mean + (law.by_cavity - 1) * lambda,
+                  .by_factor = -law.by_cavity};
+  const std::span<const float> mean = round_->mean.span(), own = wholes_[row].eta().span();
+  const std::span<float> delta = deltas_.back().eta().span();
+  for (const Range& range : silent) {
+    for (std::size_t i = range.begin; i < range.end; ++i) {
+      delta[i] = float(step.by_mean * double(mean[i]) + step.by_factor * double(own[i]));
+    }
+  }
+  shared_.back() = std::move(step);
+}
+
 std::vector<double> HostRows::measure() {
   std::vector<double> norms;
   for (const Message& delta : deltas_) norms.push_back(joint_norm(delta));
@@ -189,14 +236,44 @@ std::vector<double> HostRows::measure() {
 
 bool HostRows::round_to_grid(std::size_t row, double scale) {
   sent_[row] = to_grid(round_->grid, deltas_[row], scale);
+  if (shared_[row]) shared_[row]->scale = scale;
   return sent_[row].has_value();
 }
 
+// The factor moves by what is sent: of silent weights by what the law says of it, which the grid then
+// rounds, of the client's own exactly. Of these it keeps what shares do not say.
+void HostRows::propose_shares(std::size_t row, double scale) {
+  const SharedStep& step = *shared_[row];
+  SiteState& state = states_[row];
+  const OptimizerSettings& optimizer = round_->phase.factor_optimizer;
+  const Reach own(complement(step.silent, wholes_[row].size()), wholes_[row].size());
+  Message factor = own.gather(wholes_[row]);
+  advance(optimizer, state.optimizer, factor, own.gather(from_grid(round_->grid, *sent_[row])),
+          scale);
+  const double moves = step.scale * double(float(optimizer.lr * scale));
+  for (MeanShare& share : state.shares) share.share *= 1 + moves * step.by_factor;
+  state.shares.push_back({round_->round, moves * step.by_mean});
+  drop_nothing(state.shares);
+  const SharedPart shared(*round_, *sites_, state.shares);
+  std::size_t at = 0;
+  for (const Range& range : own.ranges()) {
+    const std::size_t size = range.end - range.begin;
+    shared.add_to(factor.eta().span().subspan(at, size), range.begin, -1);
+    at += size;
+  }
+  sites_->propose_stored(asked_[row].info->key, round_->round,
+                         {.factor = own.scatter(factor),
+                          .steps = state.optimizer.steps,
+                          .slots = {},
+                          .shares = std::move(state.shares)});
+}
+
 void HostRows::propose(std::size_t row) {
+  const double scale = optimizer_scale(round_->phase, round_->round, round_->damping);
+  if (shared_[row]) return propose_shares(row, scale);
   SiteState& state = states_[row];
   advance(round_->phase.factor_optimizer, state.optimizer, state.factor,
-          from_grid(round_->grid, *sent_[row]),
-          optimizer_scale(round_->phase, round_->round, round_->damping));
+          from_grid(round_->grid, *sent_[row]), scale);
   const std::uint64_t client = asked_[row].info->key;
   if (reach_ == nullptr) {
     sites_->propose(client, round_->round, std::move(state));
@@ -263,6 +340,10 @@ Report play_visit(const RoundTask& round, const ClientTask& task, const ClientIn
   return report;
 }
 
+void keep_mean(const RoundTask& round, SiteStore& sites, bool writes) {
+  if (round.phase.shares_means) sites.means().keep(round.round, round.mean, writes);
+}
+
 void settle_visits(const RoundTask& round, const Population& population,
                    std::span<const std::size_t> taken, const StepPart& part, SiteStore& sites) {
   const Phase& phase = round.phase;
@@ -281,6 +362,7 @@ void settle_visits(const RoundTask& round, const Population& population,
     } else {
       const Message step = quotient(after.factor, before.factor);
       after.factor = product(before.factor, power(step, float(scale)));
+      after.shares = part_way(before.shares, after.shares, scale);
     }
     sites.propose(info.key, round.round, std::move(after));
   }

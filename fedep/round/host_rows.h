@@ -41,7 +41,7 @@ class HostRows final : public Rows<HostVector<float>> {
   void add_move(V to) override;
   void add_points(V eta) override;
   void add_flat() override;
-  void silence(std::span<const Range> silent) override;
+  void silence(std::span<const Range> silent, const std::optional<SilentLaw>& law) override;
   std::vector<double> measure() override;
   bool round_to_grid(std::size_t row, double scale) override;
   void propose(std::size_t row) override;
@@ -50,7 +50,17 @@ class HostRows final : public Rows<HostVector<float>> {
   GridDelta take_sent(std::size_t row) { return std::move(*sent_[row]); }
 
  private:
+  // Of a delta whose silent part follows a law: what is sent there is by_mean μ + by_factor η_k.
+  struct SharedStep {
+    std::vector<Range> silent;
+    double by_mean = 0, by_factor = 0;
+    double scale = 0;  // of what is sent
+  };
+
+  const Message& factor(std::size_t row) const;
   void add(Message delta);
+  void silence_by_law(std::span<const Range> silent, const SilentLaw& law);
+  void propose_shares(std::size_t row, double scale);
 
   LocalInference& inference_;
   SiteStore* sites_;
@@ -58,14 +68,20 @@ class HostRows final : public Rows<HostVector<float>> {
   const RoundTask* round_ = nullptr;
   std::span<const AskedClient> asked_;
   std::vector<SiteState> states_;  // of a stateful phase
+  std::vector<Message> wholes_;  // their factors with what they refer to, where phases share means
   std::vector<Message> deltas_;
   std::vector<std::optional<GridDelta>> sent_;
+  std::vector<std::optional<SharedStep>> shared_;
 };
 
 // One client's visit. A stateful client's new state is proposed to `sites`. An error gains round,
 // client and stage.
 Report play_visit(const RoundTask& round, const ClientTask& task, const ClientInfo& client,
                   SiteStore* sites, LocalInference& inference);
+
+// Puts q's mean where the factors of this round's clients refer to it, once the server has taken some
+// of their deltas. `writes` as in mean_shelf.h.
+void keep_mean(const RoundTask& round, SiteStore& sites, bool writes = true);
 
 // Ends a round for stateful clients: the states that `taken` (indices in the population) proposed
 // count from now on. Of their steps factors keep the part that the server kept of its own.

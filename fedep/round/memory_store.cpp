@@ -9,7 +9,8 @@ namespace {
 
 class MemoryStore final : public SiteStore {
  public:
-  explicit MemoryStore(std::unique_ptr<SiteArchive> archive) : archive_(std::move(archive)) {}
+  explicit MemoryStore(std::unique_ptr<SiteArchive> archive)
+      : archive_(std::move(archive)), means_(archive_.get()) {}
 
   std::optional<SiteState> get(std::uint64_t client) const override {
     return copy(settled_, client);
@@ -42,10 +43,12 @@ class MemoryStore final : public SiteStore {
   void clear() override {
     settled_.clear();
     proposed_.clear();
+    means_.clear();
   }
+  MeanShelf& means() override { return means_; }
 
   SiteManifest save() override {
-    SiteManifest manifest;
+    SiteManifest manifest = means_.manifest();
     for (auto& [client, version] : settled_) {
       // A state of that name that this store did not write may be another run's.
       if (!version.written || !archive().has(client, version.round)) {
@@ -59,13 +62,17 @@ class MemoryStore final : public SiteStore {
 
   void restore(const SiteManifest& manifest) override {
     clear();
-    for (const auto& [client, round] : manifest) {
+    means_.restore(manifest);
+    for (const auto& [client, round] : without_means(manifest)) {
       settled_.emplace(client, SiteVersion{round, archive().read(client, round), true});
     }
   }
 
   void keep_only(std::span<const SiteManifest> manifests) override {
-    if (archive_) archive_->keep_only(manifests);
+    if (!archive_) return;
+    std::vector<SiteManifest> wanted(manifests.begin(), manifests.end());
+    wanted.push_back(means_.manifest());  // which are written before anything names them
+    archive_->keep_only(wanted);
   }
 
   std::size_t visited() const override { return settled_.size(); }
@@ -98,6 +105,7 @@ class MemoryStore final : public SiteStore {
   }
 
   std::unique_ptr<SiteArchive> archive_;
+  MeanShelf means_;
   mutable std::mutex mutex_;  // guards both maps
   Versions settled_;
   Versions proposed_;
@@ -108,6 +116,11 @@ class MemoryStore final : public SiteStore {
 }
 
 }  // namespace
+
+MeanShelf& SiteStore::means() {
+  throw InputError(
+      "site store: factors that refer to means of q need a store in main memory or on disk");
+}
 
 SiteVersion SiteStore::release(std::uint64_t) { cannot_hand_over(); }
 
@@ -124,19 +137,22 @@ void SiteStore::look(std::uint64_t client, const std::function<void(const Stored
 std::size_t StoredSite::bytes() const {
   std::size_t sum = factor.bytes();
   for (const SparseMessage& slot : slots) sum += slot.bytes();
-  return sum;
+  return sum + shares.size() * sizeof(MeanShare);
 }
 
 StoredSite without_zeros(const SiteState& state) {
-  StoredSite stored{
-      .factor = without_zeros(state.factor), .steps = state.optimizer.steps, .slots = {}};
+  StoredSite stored{.factor = without_zeros(state.factor),
+                    .steps = state.optimizer.steps,
+                    .slots = {},
+                    .shares = state.shares};
   for (const Message& slot : state.optimizer.slots) stored.slots.push_back(without_zeros(slot));
   return stored;
 }
 
 SiteState expanded(const StoredSite& stored) {
   SiteState state{.factor = expanded(stored.factor),
-                  .optimizer = {.steps = stored.steps, .slots = {}}};
+                  .optimizer = {.steps = stored.steps, .slots = {}},
+                  .shares = stored.shares};
   for (const SparseMessage& slot : stored.slots) state.optimizer.slots.push_back(expanded(slot));
   return state;
 }

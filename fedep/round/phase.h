@@ -46,6 +46,9 @@ struct Phase {
   std::size_t clients_per_round = 1;
   int grid_bits = 64;
   InferenceSettings inference = {};
+  // Factors of sparse models are asked for where a method has one precision for all weights: beyond
+  // its client's own weights a factor is shares of q's means (mean_shelf.h).
+  bool shares_means = false;
 
   // Clients keep a factor of their own between visits.
   bool stateful() const { return remembers(cavity); }

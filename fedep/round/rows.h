@@ -63,8 +63,11 @@ class Rows {
   virtual void add_flat() = 0;
   // Of the delta added last: of coordinates that are silent (client_run.h), and that the client's own
   // factor says nothing of, nothing is sent, not even what rounding made of nothing. Then a factor
-  // has numbers where its client has data. Places that keep all numbers anyway may leave it.
-  virtual void silence(std::span<const Range> silent) { (void)silent; }
+  // has numbers where its client has data. With a law what is sent of them is what the law says, and
+  // the factor refers to q's mean for it (mean_shelf.h). Places that keep all numbers anyway may leave it.
+  virtual void silence(std::span<const Range> silent, const std::optional<SilentLaw>& law) {
+    (void)silent, (void)law;
+  }
   virtual std::vector<double> measure() = 0;  // their joint norms (optim/clip.h)
   // Whether scale × delta fits the round's grid; if so that is what is sent.
   virtual bool round_to_grid(std::size_t row, double scale) = 0;

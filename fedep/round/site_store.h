@@ -17,16 +17,20 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "fedep/message/gaussian.h"
 #include "fedep/message/sparse_message.h"
 #include "fedep/optim/optimizer.h"
+#include "fedep/round/mean_shelf.h"
 
 namespace fedep {
 
 struct SiteState {
   Message factor;
   OptimizerState optimizer;
+  // What is to be added to the factor's η (mean_shelf.h); empty where the factor is all there is.
+  std::vector<MeanShare> shares = {};
 
   bool operator==(const SiteState&) const = default;
 };
@@ -37,15 +41,13 @@ struct StoredSite {
   SparseMessage factor;
   std::int64_t steps = 0;
   std::vector<SparseMessage> slots;
+  std::vector<MeanShare> shares = {};
 
   std::size_t bytes() const;
   bool operator==(const StoredSite&) const = default;
 };
 StoredSite without_zeros(const SiteState& state);
 SiteState expanded(const StoredSite& stored);
-
-// Client key -> round in which the state that counts was made.
-using SiteManifest = std::map<std::uint64_t, std::int64_t>;
 
 // A settled state on its way from one store to another.
 struct SiteVersion {
@@ -71,6 +73,8 @@ class SiteStore {
   virtual void look(std::uint64_t client, const std::function<void(const StoredSite&)>& at) const;
   // Everybody starts without state again: a new phase begins.
   virtual void clear() = 0;
+  // What states refer to, saved and restored with them. Stores that cannot keep such throw InputError.
+  virtual MeanShelf& means();
 
   virtual SiteManifest save() = 0;
   virtual void restore(const SiteManifest& manifest) = 0;

@@ -112,9 +112,10 @@ std::vector<Report> finish_visits(const RoundTaskOf<V>& round, std::span<const A
       rows.add_flat();
     } else {
       const std::vector<Range> silent = std::move(runs[r].silent);
+      const std::optional<SilentLaw> law = runs[r].silent_law;
       add_delta(*phase.algorithm, std::move(runs[r]), std::move(prepared[r].divisor), round.mean,
                 phase.delta, rows);
-      if (!silent.empty()) rows.silence(silent);
+      if (!silent.empty() || law) rows.silence(silent, law);
     }
   }
   const std::vector<double> norms = rows.measure();

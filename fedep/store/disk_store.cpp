@@ -10,7 +10,8 @@ namespace {
 // round. Files of rounds that are past stay until keep_only, since a checkpoint may name them.
 class DiskStore final : public SiteStore {
  public:
-  DiskStore(const std::filesystem::path& folder, std::size_t weights) : files_(folder, weights) {}
+  DiskStore(const std::filesystem::path& folder, std::size_t weights)
+      : files_(folder, weights), means_(&files_) {}
 
   std::optional<SiteState> get(std::uint64_t client) const override {
     return copy(settled_, client);
@@ -49,16 +50,22 @@ class DiskStore final : public SiteStore {
   void clear() override {
     settled_.clear();
     proposed_.clear();
+    means_.clear();
   }
+  MeanShelf& means() override { return means_; }
 
   SiteManifest save() override {
     saved_.push_back(settled_);
-    return settled_;
+    SiteManifest manifest = settled_;
+    manifest.merge(means_.manifest());
+    return manifest;
   }
 
   void restore(const SiteManifest& manifest) override {
-    for (const auto& [client, round] : manifest) files_.read(client, round);  // throws if damaged
-    settled_ = manifest;
+    const SiteManifest clients = without_means(manifest);
+    for (const auto& [client, round] : clients) files_.read(client, round);  // throws if damaged
+    means_.restore(manifest);
+    settled_ = clients;
     saved_ = {manifest};
     proposed_.clear();
   }
@@ -67,6 +74,7 @@ class DiskStore final : public SiteStore {
     saved_.assign(manifests.begin(), manifests.end());
     std::vector<SiteManifest> wanted = saved_;
     wanted.push_back(settled_);
+    wanted.push_back(means_.manifest());
     files_.keep_only(wanted);
   }
 
@@ -110,6 +118,7 @@ class DiskStore final : public SiteStore {
   }
 
   SiteFiles files_;
+  MeanShelf means_;
   mutable std::mutex mutex_;  // guards both maps
   SiteManifest settled_;
   SiteManifest proposed_;

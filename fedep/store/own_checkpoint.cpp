@@ -57,6 +57,15 @@ void check_sites_of(const fs::path& file, const Checkpoint& checkpoint, const Ph
     refuse(file, "sites must be of rounds of its phase, but client {:016x}'s is of round {}",
            client, round);
   }
+  const std::size_t clients = without_means(checkpoint.sites).size();
+  const bool shares = clients < checkpoint.sites.size();
+  if (clients > 0 && checkpoint.state.round < phase.end_round() && shares != phase.shares_means) {
+    refuse(
+        file,
+        "checkpoint.sparse must be {} until this phase is over, but is {}: with one precision for "
+        "all weights factors are kept in another way",
+        shares, phase.shares_means);
+  }
   if (!checkpoint.log) return;
   SiteManifest sealed;
   for (const auto& [client, seal] : checkpoint.seals) sealed.emplace(client, 0);

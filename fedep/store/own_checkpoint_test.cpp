@@ -4,6 +4,7 @@
 #include <fstream>
 #include <map>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -178,6 +179,17 @@ TEST_F(OwnCheckpoints, WhoseSitesAreTakenAwayOrOfOtherRoundsAreRefused) {
     EXPECT_THAT(refusal(), AllOf(HasSubstr(latest_.string()), HasSubstr("sites must"))) << sites;
     std::ofstream(latest_, std::ios::binary) << whole;
   }
+}
+
+// Factors that refer to means of q say nothing to a phase whose factors do not.
+TEST_F(OwnCheckpoints, WhoseFactorsReferToMeansAreRefusedWhereNoneShould) {
+  change_metadata(latest_, [](Metadata& metadata) {
+    Json sites = Json::parse(metadata.at("sites"));
+    sites[fmt::format("{:016x}", mean_key(5))] = 5;
+    metadata["sites"] = sites.dump();
+  });
+  EXPECT_THAT(refusal(),
+              AllOf(HasSubstr(latest_.string()), HasSubstr("checkpoint.sparse must be")));
 }
 
 TEST_F(OwnCheckpoints, WithStepsOfAnotherClockAreRefused) {

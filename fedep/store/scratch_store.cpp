@@ -61,7 +61,10 @@ void write_all(const FileDescriptor& file, const fs::path& path, std::span<const
 class ScratchStore final : public SiteStore {
  public:
   ScratchStore(const fs::path& scratch, std::unique_ptr<SiteArchive> archive)
-      : folder_(scratch), files_(folder_.path()), archive_(std::move(archive)) {}
+      : folder_(scratch),
+        files_(folder_.path()),
+        archive_(std::move(archive)),
+        means_(archive_.get()) {}
 
   std::optional<SiteState> get(std::uint64_t client) const override {
     return copy(settled_, client);
@@ -100,10 +103,12 @@ class ScratchStore final : public SiteStore {
     for (const auto& old : proposed_) remove(old);
     settled_.clear();
     proposed_.clear();
+    means_.clear();
   }
+  MeanShelf& means() override { return means_; }
 
   SiteManifest save() override {
-    SiteManifest manifest;
+    SiteManifest manifest = means_.manifest();
     for (auto& [client, version] : settled_) {
       if (!version.archived || !archive_->has(client, version.round)) {
         archive_->write(client, version.round, files_.read(client, version.round));
@@ -117,7 +122,8 @@ class ScratchStore final : public SiteStore {
   // They are read where they are until they change.
   void restore(const SiteManifest& manifest) override {
     clear();
-    for (const auto& [client, round] : manifest) {
+    means_.restore(manifest);
+    for (const auto& [client, round] : without_means(manifest)) {
       archive_->read(client, round);  // throws if damaged
       settled_[client] = {.round = round, .here = false, .archived = true};
     }
@@ -125,7 +131,7 @@ class ScratchStore final : public SiteStore {
 
   void keep_only(std::span<const SiteManifest> manifests) override {
     std::vector<SiteManifest> wanted(manifests.begin(), manifests.end());
-    SiteManifest& own = wanted.emplace_back();
+    SiteManifest& own = wanted.emplace_back(means_.manifest());
     for (const auto& [client, version] : settled_) {
       if (!version.here) own[client] = version.round;
     }
@@ -189,6 +195,7 @@ class ScratchStore final : public SiteStore {
   OwnFolder folder_;
   SiteFiles files_;
   std::unique_ptr<SiteArchive> archive_;
+  MeanShelf means_;  // those beyond memory are in the archive, which all processes of a run see
   mutable std::mutex mutex_;  // guards both maps
   Versions settled_;
   Versions proposed_;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "fedep/message/error.h"
@@ -31,7 +32,7 @@ class SiteStores : public testing::Test {
   fs::path folder_ = temporary_.path() / "sites";  // made by the stores
 };
 
-SiteState random_state(Stream& stream) {
+SiteState random_state(Stream& stream, std::int64_t round) {
   const std::size_t d = 1 + stream.below(stream.below(2) == 0 ? 6 : 60);
   const std::size_t silent = stream.below(d + 1);  // zeros at its beginning
   const auto vector = [&] {
@@ -50,6 +51,9 @@ SiteState random_state(Stream& stream) {
                   .optimizer = {.steps = std::int64_t(stream.below(100)), .slots = {}}};
   for (std::uint64_t slots = stream.below(3); slots > 0; --slots)
     state.optimizer.slots.push_back(message());
+  for (std::int64_t of = kUnvisited; of <= round; ++of) {
+    if (stream.below(3) == 0) state.shares.push_back({of, stream.normal()});
+  }
   return state;
 }
 
@@ -76,7 +80,7 @@ TEST_F(SiteStores, AllAgreeInEveryBitWhateverIsDoneToThem) {
         default: {  // a round: some propose, some of those and perhaps others are taken
           for (std::uint64_t client = 0; client < kClients; ++client) {
             if (stream.below(2) == 0) continue;
-            const SiteState state = random_state(stream);
+            const SiteState state = random_state(stream, round);
             for (const auto& store : stores) {
               store->propose(client, round, state);
               EXPECT_EQ(store->proposed(client), state);
@@ -345,6 +349,27 @@ TEST_F(SiteStores, AFileOfAnotherRoundOrClientIsRefused) {
   EXPECT_THROW(store->restore({{7, 4}}), InputError);
   fs::copy_file(folder_ / "0000000000000007-3.site", folder_ / "0000000000000008-3.site");
   EXPECT_THROW(store->restore({{8, 3}}), InputError);
+}
+
+TEST_F(SiteStores, SharesThatNoVisitLeavesAreRefused) {
+  SiteFiles files(folder_);
+  const auto write = [&](std::vector<MeanShare> shares) {
+    StoredSite stored = without_zeros(state_of(1));
+    stored.shares = std::move(shares);
+    files.write(7, 3, stored);
+    return stored;
+  };
+  const auto refusal = [&](std::vector<MeanShare> shares) {
+    write(std::move(shares));
+    return message_of<InputError>([&] { files.read(7, 3); });
+  };
+  const StoredSite fine = write({{kUnvisited, 12}, {0, -0.5}, {3, 0.25}});
+  EXPECT_EQ(files.read(7, 3), fine);
+  using testing::HasSubstr;
+  EXPECT_THAT(refusal({{2, 0.5}, {4, 0.25}}), HasSubstr("from 3 to 3, but has one of 4"));
+  EXPECT_THAT(refusal({{2, 0.5}, {2, 0.25}}), HasSubstr("from 3 to 3, but has one of 2"));
+  EXPECT_THAT(refusal({{-2, 0.5}}), HasSubstr("from -1 to 3, but has one of -2"));
+  EXPECT_THAT(refusal({{1, 0}}), HasSubstr("not 0"));
 }
 
 TEST_F(SiteStores, MemoryWithoutAFolderCannotBeSaved) {

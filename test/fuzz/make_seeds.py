@@ -199,6 +199,12 @@ def make_run():
         site = bytearray(sorted((base / "tags" / "sites").glob("*.site"))[0].read_bytes())
         site[80:96] = struct.pack("<qq", 1, 2)
         seed("site", "tags", bytes(site))
+        (base / "shares.toml").write_text(SPARSE.replace("laplace", "scaled_identity"))
+        fedep("run", "shares.toml", "--out", "shares", "--threads", "1")
+        sites = map(Path.read_bytes, sorted((base / "shares" / "sites").glob("*.site")))
+        site = bytearray(next(site for site in sites if b"share_rounds" in site))
+        site[80:96] = struct.pack("<qq", 1, 2)
+        seed("site", "shares", bytes(site))
         fedep("data", "import", "recipe.toml", "--out", "shards", "--data", str(base))
         seed("manifest", "wards", (base / "shards" / "manifest.json").read_bytes())
         for shard in sorted((base / "shards").glob("*.shard"))[:1]:

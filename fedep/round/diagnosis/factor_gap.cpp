@@ -9,20 +9,21 @@
 #include <span>
 #include <vector>
 
+#include "fedep/message/check.h"
 #include "fedep/round/factor_clock.h"
 
 namespace fedep {
 namespace {
 
-// The sum of one array (η or Λ) over all factors. Numbers go to a grid that the largest of them sets and
+// The sum of one array (η, Λ or shares) over all factors. Numbers go to a grid that the largest of them sets and
 // are added as integers, so that the sum has the same bits however factors are spread over stores.
 class ArraySum {
  public:
   ArraySum(std::size_t size, std::size_t clients) : units_(size, 0), clients_(clients) {}
 
   // First of every factor, what the grid must hold;
-  void measure(float x) {
-    largest_ = std::isfinite(x) ? std::max(largest_, std::abs(double(x))) : kInfinity;
+  void measure(double x) {
+    largest_ = std::isfinite(x) ? std::max(largest_, std::abs(x)) : kInfinity;
   }
   void choose_grid(const SiteStore& sites) {
     largest_ = sites.largest(largest_);
@@ -32,19 +33,19 @@ class ArraySum {
     to_units_ = std::ldexp(1.0, -exponent_);
   }
   // then of every factor again.
-  void add(std::size_t i, float x) {
-    units_[i] += std::int64_t(std::nearbyint(double(x) * to_units_));
-  }
+  void add(std::size_t i, double x) { units_[i] += std::int64_t(std::nearbyint(x * to_units_)); }
   void add_up(const SiteStore& sites) { sites.add_up(units_); }
   bool is_finite() const { return std::isfinite(largest_); }
+  double total(std::size_t i) const { return std::ldexp(double(units_[i]), exponent_); }
 
-  // |whole - first - sum| / |whole|; 0 where both are 0. `counts(i)`: how often an element counts.
+  // |whole - first - shared - sum| / |whole|; 0 where both are 0. `counts(i)`: how often an element
+  // counts; `shared` may be empty.
   template <class Counts>
   double gap_to(std::span<const float> whole, std::span<const float> first,
-                const Counts& counts) const {
+                std::span<const double> shared, const Counts& counts) const {
     double apart = 0, all = 0;
     for (std::size_t i = 0; i < units_.size(); ++i) {
-      const double sum = double(first[i]) + std::ldexp(double(units_[i]), exponent_);
+      const double sum = double(first[i]) + total(i) + (shared.empty() ? 0 : shared[i]);
       const double q = double(whole[i]), gap = q - sum;
       apart += counts(i) * gap * gap;
       all += counts(i) * q * q;
@@ -107,15 +108,65 @@ void walk_factors(const ServerState& state, const Phase& phase, const Population
       walk_caught_up(missed, t.lambda_span(), v.lambda_span(), lambda);
     });
     if (visited || per_example.size() == 0) continue;
-    walk(per_example.eta().span(), float(population[k].examples), eta);
+    if (!phase.shares_means) walk(per_example.eta().span(), float(population[k].examples), eta);
     walk(per_example.lambda_span(), float(population[k].examples), lambda);
   }
+}
+
+// Calls share(i, x) for all shares of all factors that `sites` answers for: i = 0 of what clients have
+// who were never visited, i = 1 of the phase's first round.
+template <class Share>
+void walk_shares(const ServerState& state, const Phase& phase, const Population& population,
+                 const SiteStore& sites, const Share& share) {
+  for (std::size_t k = 0; k < population.size(); ++k) {
+    const std::uint64_t key = population[k].key;
+    if (sites.is_elsewhere(key)) continue;
+    bool visited = false;
+    sites.look(key, [&](const StoredSite& site) {
+      visited = true;
+      for (const MeanShare& of : site.shares) {
+        if (of.round != kUnvisited && (of.round < phase.first_round || of.round >= state.round)) {
+          fail("factor_gap", "a share's round",
+               fmt::format("in [{}, {})", phase.first_round, state.round),
+               fmt::format("{}", of.round));
+        }
+        const std::int64_t i = of.round == kUnvisited ? 0 : of.round - phase.first_round + 1;
+        share(std::size_t(i), of.share);
+      }
+    });
+    if (!visited && state.unvisited.per_example.size() > 0) {
+      share(std::size_t(0), double(population[k].examples));
+    }
+  }
+}
+
+// Σ_k Σ_r share μ_r; empty in phases without shares.
+std::vector<double> sum_of_shares(const ServerState& state, const Phase& phase,
+                                  const Population& population, SiteStore& sites) {
+  if (!phase.shares_means) return {};
+  const auto rounds = std::size_t(state.round - phase.first_round);
+  ArraySum shares(rounds + 1, population.size());
+  walk_shares(state, phase, population, sites, [&](std::size_t, double x) { shares.measure(x); });
+  shares.choose_grid(sites);
+  walk_shares(state, phase, population, sites, [&](std::size_t i, double x) { shares.add(i, x); });
+  shares.add_up(sites);
+  std::vector<double> sum(state.global.size(), 0.0);
+  for (std::size_t i = 0; i <= rounds; ++i) {
+    const double share = shares.total(i);
+    if (share == 0) continue;
+    const MeanShelf::Mean held =
+        i == 0 ? nullptr : sites.means().at(phase.first_round + std::int64_t(i) - 1);
+    const HostVector<float>& mean = held ? *held : state.unvisited.per_example.eta();
+    check_same_size("factor_gap", "mean of q that a factor refers to", sum.size(), mean.size());
+    for (std::size_t j = 0; j < sum.size(); ++j) sum[j] += share * double(mean[j]);
+  }
+  return sum;
 }
 
 }  // namespace
 
 FactorGap factor_gap(const ServerState& state, const Phase& phase, const Population& population,
-                     const SiteStore& sites) {
+                     SiteStore& sites) {
   // ADMM has the product beside q; in FedDyn it is of no prior.
   const Message& q = state.factors.size() > 0 ? state.factors : state.global;
   ArraySum eta(q.size(), population.size()), lambda(q.lambda_span().size(), population.size());
@@ -130,16 +181,17 @@ FactorGap factor_gap(const ServerState& state, const Phase& phase, const Populat
       [&](std::size_t i, float x) { lambda.add(i, x); });
   eta.add_up(sites);
   lambda.add_up(sites);
+  const std::vector<double> shared = sum_of_shares(state, phase, population, sites);
   const auto once = [](std::size_t) { return 1.0; };
   const Message first = phase.algorithm->point_estimate ? flat_like(q.eta(), q.family())
                                                         : in_family(state.prior, q.family());
-  FactorGap gap{.eta = eta.gap_to(q.eta().span(), first.eta().span(), once)};
+  FactorGap gap{.eta = eta.gap_to(q.eta().span(), first.eta().span(), shared, once)};
   const std::span<const float> whole = q.lambda_span(), prior = first.lambda_span();
   if (q.full()) {
     const std::vector<double> counts = packed_counts(q.size());
-    gap.lambda = lambda.gap_to(whole, prior, [&](std::size_t i) { return counts[i]; });
+    gap.lambda = lambda.gap_to(whole, prior, {}, [&](std::size_t i) { return counts[i]; });
   } else {
-    gap.lambda = lambda.gap_to(whole, prior, once);
+    gap.lambda = lambda.gap_to(whole, prior, {}, once);
   }
   return gap;
 }

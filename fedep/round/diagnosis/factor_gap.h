@@ -15,6 +15,6 @@ namespace fedep {
 // Reads every client's factor. The phase is a stateful one, and `state` and `sites` are what its
 // rounds have left. An off-diagonal element of a full precision matrix counts twice.
 FactorGap factor_gap(const ServerState& state, const Phase& phase, const Population& population,
-                     const SiteStore& sites);
+                     SiteStore& sites);
 
 }  // namespace fedep

@@ -62,6 +62,11 @@ class Minibatches {
   std::size_t count_;
 };
 
+// Where a chain's samples of a weight without any gradient lie on average: by_start θ_0 + by_eta η_p.
+struct FreeMean {
+  double by_start = 1, by_eta = 0;
+};
+
 class Chain {
  public:
   virtual ~Chain() = default;
@@ -74,6 +79,8 @@ class Chain {
   virtual HostVector<float> variance() const = 0;
   virtual std::size_t steps() const = 0;
   virtual double loss_sum() const = 0;  // of the steps' mean losses
+  // Where one law holds of all weights without a gradient: one precision, one rate, no noise.
+  virtual std::optional<FreeMean> free_mean() const { return std::nullopt; }
 };
 
 struct ChainInput {

@@ -14,9 +14,9 @@ namespace {
 
 using V = HostVector<float>;
 
-class CpuCohort final : public Cohort<V> {
+class ChainCohort final : public CpuCohort {
  public:
-  CpuCohort(Model& model, const std::vector<ChainInput>& inputs)
+  ChainCohort(Model& model, const std::vector<ChainInput>& inputs)
       : model_(model),
         sparse_(dynamic_cast<SparseLinear*>(&model)),
         inputs_(inputs),
@@ -44,6 +44,9 @@ class CpuCohort final : public Cohort<V> {
   }
   V mean(std::size_t row) const override { return chains_[row]->mean(); }
   V variance(std::size_t row) const override { return chains_[row]->variance(); }
+  std::optional<FreeMean> free_mean(std::size_t row) const override {
+    return chains_[row]->free_mean();
+  }
 
   int fisher_batches(std::size_t row, int epochs) const override {
     return int(pass_of(row, epochs).size());
@@ -230,8 +233,8 @@ class CpuCohort final : public Cohort<V> {
 
 }  // namespace
 
-std::unique_ptr<Cohort<V>> make_cpu_cohort(Model& model, const std::vector<ChainInput>& inputs) {
-  return std::make_unique<CpuCohort>(model, inputs);
+std::unique_ptr<CpuCohort> make_cpu_cohort(Model& model, const std::vector<ChainInput>& inputs) {
+  return std::make_unique<ChainCohort>(model, inputs);
 }
 
 }  // namespace fedep

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "fedep/inference/cohort.h"
@@ -10,8 +11,13 @@
 
 namespace fedep {
 
+class CpuCohort : public Cohort<HostVector<float>> {
+ public:
+  // Of a row's chain.
+  virtual std::optional<FreeMean> free_mean(std::size_t row) const = 0;
+};
+
 // One row per input. The inputs' references must outlive the cohort.
-std::unique_ptr<Cohort<HostVector<float>>> make_cpu_cohort(Model& model,
-                                                           const std::vector<ChainInput>& inputs);
+std::unique_ptr<CpuCohort> make_cpu_cohort(Model& model, const std::vector<ChainInput>& inputs);
 
 }  // namespace fedep

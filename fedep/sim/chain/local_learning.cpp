@@ -36,7 +36,8 @@ class LocalLearning final : public LocalInference {
       return infer_by_chains(*small, own, client, visit, numbers);
     }
     ClientRun run = infer_by_chains(*model_, data_, client, visit, numbers);
-    run.silent = silent_of(run, visit, client);
+    run.silent =
+        run.silent_law ? silent_weights(*sparse_, data_, client) : silent_of(run, visit, client);
     return run;
   }
 
@@ -50,6 +51,11 @@ class LocalLearning final : public LocalInference {
     std::vector<ClientRun> runs = infer_cohort(*cohort, *phase.algorithm, phase.inference);
     numbers.steps = cohort->steps(0);
     numbers.loss_sum = cohort->loss_sum(0);
+    if (phase.shares_means) {
+      const FreeMean free = cohort->free_mean(0).value();
+      const double lambda = double(runs[0].tilted.lambda_scalar());
+      runs[0].silent_law = {.by_mean = lambda * free.by_start, .by_cavity = lambda * free.by_eta};
+    }
     return std::move(runs[0]);
   }
 

@@ -18,7 +18,9 @@ class Serial final : public CollectingExecutor {
 
   void settle(const RoundTask& round, std::span<const std::size_t> taken,
               const StepPart& part) override {
-    if (round.phase.stateful()) settle_visits(round, population_, taken, part, *sites_);
+    if (!round.phase.stateful()) return;
+    settle_visits(round, population_, taken, part, *sites_);
+    if (!taken.empty()) keep_mean(round, *sites_);
   }
 
  private:

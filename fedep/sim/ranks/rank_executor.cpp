@@ -87,6 +87,7 @@ class RankExecutor final : public Executor {
     }
     settle_visits(round, parts_.population, mine, part, parts_.sites.own());
     parts_.sites.settled(round.round, all);
+    if (!all.empty()) keep_mean(round, parts_.sites, parts_.ranks.is_first());
   }
 
  private:

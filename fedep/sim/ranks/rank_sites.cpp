@@ -109,7 +109,7 @@ void RankSites::clear() {
 
 SiteManifest RankSites::save() {
   const SiteManifest mine = own_.save();
-  for (const auto& [client, round] : mine) {
+  for (const auto& [client, round] : without_means(mine)) {
     const auto found = manifest_.find(client);
     if (found == manifest_.end() || found->second != round || homes_[client] != ranks_.rank()) {
       throw RunError(
@@ -118,15 +118,22 @@ SiteManifest RankSites::save() {
     }
   }
   ranks_.wait_for_all();
-  return manifest_;
+  SiteManifest all = manifest_;
+  for (const auto& [key, round] : mine) {
+    if (key == mean_key(round)) all[key] = round;
+  }
+  return all;
 }
 
 void RankSites::restore(const SiteManifest& manifest) {
   clear();
-  manifest_ = manifest;
+  manifest_ = without_means(manifest);
   SiteManifest mine;
   std::size_t next = 0;
-  for (const auto& [client, round] : manifest) {
+  for (const auto& [key, round] : manifest) {
+    if (key == mean_key(round)) mine[key] = round;
+  }
+  for (const auto& [client, round] : manifest_) {
     homes_[client] = next++ % ranks_.size();
     if (homes_[client] == ranks_.rank()) mine[client] = round;
   }

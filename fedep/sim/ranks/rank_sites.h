@@ -59,6 +59,8 @@ class RankSites final : public SiteStore {
   }
 
   void clear() override;
+  // Every rank has all of them, and rank 0 writes them.
+  MeanShelf& means() override { return own_.means(); }
   // All ranks together: when this returns, every rank's states are safe, and the manifest names all.
   SiteManifest save() override;
   // Deals the states out, and reads this rank's.
@@ -78,7 +80,7 @@ class RankSites final : public SiteStore {
  private:
   Ranks& ranks_;
   SiteStore& own_;
-  SiteManifest manifest_;                       // of all ranks
+  SiteManifest manifest_;                       // of all ranks' clients
   std::map<std::uint64_t, std::size_t> homes_;  // of the same clients
   std::vector<PlacedClient> coming_;            // to this rank, as they travel
   bool is_bringing_ = false;

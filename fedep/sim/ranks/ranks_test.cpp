@@ -19,6 +19,7 @@
 #include "fedep/sim/ranks/rank_sites.h"
 #include "fedep/sim/ranks/same_ranks.h"
 #include "fedep/sim/ranks/test_thread_ranks.h"
+#include "fedep/sim/sparse/sparse_factors.h"
 
 namespace fedep {
 namespace {
@@ -63,8 +64,8 @@ Played play(const Recipe& recipe, const PlaceRow& row, const PlaceOptions& optio
   const auto task = make_task(recipe, "");
   const auto home = make_memory_store();
   const auto place = row.make(recipe, *task, *home, options);
-  const auto phases =
-      plan_phases(recipe, [&](std::string_view name) { return task->family_of(name); });
+  auto phases = plan_phases(recipe, [&](std::string_view name) { return task->family_of(name); });
+  mark_shared_means(recipe, phases);
   Played played;
   const auto watch = [&](const RoundReport& report) { played.rounds.push_back(report); };
   played.result = play_run({recipe, phases, task->population(), task->layout(), *place},
@@ -138,6 +139,44 @@ INSTANTIATE_TEST_SUITE_P(Runs, PlayedByRanks,
                            return row.param.algorithm + "_" + std::to_string(row.param.grid_bits) +
                                   "_" + std::to_string(row.param.threads);
                          });
+
+// Factors without zeros travel too; with one precision for all weights they refer to q's means, which
+// every rank has.
+TEST(RanksTogether, PlaySparseFactorsToTheSameBits) {
+  for (const std::string method : {"laplace", "scaled_identity"}) {
+    SCOPED_TRACE(method);
+    Recipe plan;
+    plan.data = {.name = "random_tags",
+                 .clients = 11,
+                 .dimension = 150,
+                 .examples = 8,
+                 .tags = 8,
+                 .max_examples = 12};
+    plan.client = {.epochs = 2, .batch = 4, .optimizer = {.lr = 0.5, .momentum = 0.9}};
+    plan.server.clients_per_round = 5;
+    plan.server.prior = PriorSettings{.mean = 0.1, .precision = 1};
+    plan.checkpoint.every = 2;
+    plan.checkpoint.sparse = true;
+    plan.phases.push_back({.algorithm = "fed_ep", .rounds = 7});
+    plan.phases[0].inference = InferenceSettings{.name = method, .alpha = 0.1};
+    plan.phases[0].factors = FactorStart::flat;
+    const Recipe recipe = resolved(plan);
+    const Played expected = play(recipe, find_place("cpu", 1), {});
+    for (const std::size_t size : {2u, 3u, 7u}) {
+      SCOPED_TRACE(size);
+      std::vector<Played> all(size);
+      play_ranks(size, [&](Ranks& ranks) {
+        all[ranks.rank()] = play(recipe, mpi_row(), {.ranks = &ranks});
+      });
+      std::map<std::uint64_t, SiteState> sites;
+      for (Played& played : all) {
+        expect_same(played, expected);
+        sites.merge(played.sites);
+      }
+      EXPECT_EQ(sites, expected.sites);
+    }
+  }
+}
 
 // Who is asked next is known, and so is where their factors are and will be needed.
 TEST(RanksTogether, BringFactorsOfTheNextRoundWhileThisOneIsPlayed) {

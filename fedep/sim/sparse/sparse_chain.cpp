@@ -90,6 +90,12 @@ class SparseChain final : public Chain {
     }
     return collect(RowPart::squares, std::size_t(samples_ - 1));
   }
+  std::optional<FreeMean> free_mean() const override {
+    if (!isotropic_) return std::nullopt;
+    const RowPart part = samples_ == 0 ? RowPart::theta : RowPart::mean;
+    const double c = untouched_coefficient(law(), maps_.exact(), {part, steps_, 1});
+    return FreeMean{.by_start = 1 - c * double(lambda_), .by_eta = c};
+  }
   std::size_t steps() const override { return steps_; }
   double loss_sum() const override {
     run_planned();

@@ -21,7 +21,9 @@ std::string method_reason(const Phase& phase, std::size_t index) {
   const Method& method = find_method(inference.name);
   if (!method.keeps_cavity) {
     return fmt::format(
-        "{}.name must be laplace, ngvi or map, but is {}, which has a precision for every weight",
+        "{}.name must be laplace, ngvi, map or scaled_identity, but is {}, which has a precision "
+        "for "
+        "every weight",
         key, method.name);
   }
   if (method.start_left != nullptr && inference.initial_scale > 0) {
@@ -30,6 +32,45 @@ std::string method_reason(const Phase& phase, std::size_t index) {
   }
   if (inference.langevin) {
     return fmt::format("{}.langevin must be false, but is true: noise moves every weight", key);
+  }
+  return {};
+}
+
+// Of factors that refer to q's means: what of a visit would not be a share of them, and where there
+// would be more means than factors.
+std::string share_reason(const Recipe& recipe, const Phase& phase, std::size_t index,
+                         std::size_t clients) {
+  if (phase.cavity != CavityKind::own_factor || phase.likelihood_power() != 1 ||
+      phase.penalty != 1) {
+    return fmt::format(
+        "phase.{}.algorithm must be fed_ep at temperature 1 where a method has one precision for "
+        "all "
+        "weights, but is {}",
+        index, phase.algorithm->name);
+  }
+  if (phase.inference.langevin) {
+    return fmt::format(
+        "phase.{}.inference.langevin must be false, but is true: noise moves every weight", index);
+  }
+  if (phase.schedule.visit_rate) {
+    return fmt::format("phase.{}.schedule.visit_rate must not be there: {}", index,
+                       "weights without data must follow one law");
+  }
+  if (phase.guard.mode != GuardMode::count && phase.guard.mode != GuardMode::skip) {
+    return fmt::format(
+        "phase.{}.guard must be count or skip, but is one that changes cavities", index);
+  }
+  if (!recipe.checkpoint.factors) {
+    return "checkpoint.factors must be true, but is false: means of q are kept with the factors";
+  }
+  if (std::size_t(phase.rounds) >= clients) {
+    return fmt::format(
+        "phase.{}.rounds must be fewer than the {} clients where a method has one precision for "
+        "all "
+        "weights, but are {}: one mean of q is kept for every round, which would take more room "
+        "than "
+        "a whole factor for every client",
+        index, clients, phase.rounds);
   }
   return {};
 }
@@ -65,6 +106,14 @@ std::size_t average_touched(const Recipe& recipe, const Dataset& data) {
 
 }  // namespace
 
+void mark_shared_means(const Recipe& recipe, std::vector<Phase>& phases) {
+  for (Phase& phase : phases) {
+    phase.shares_means = recipe.checkpoint.sparse && phase.stateful() &&
+                         !phase.algorithm->point_estimate && phase.family == Family::isotropic &&
+                         !find_method(phase.inference.name).keeps_cavity;
+  }
+}
+
 std::string dense_factor_reason(const Recipe& recipe, const Phase& phase, std::size_t index,
                                 const Task& task) {
   const Dataset* const data = task.data();
@@ -73,6 +122,10 @@ std::string dense_factor_reason(const Recipe& recipe, const Phase& phase, std::s
         "data must have sparse features and a linear model, but are {} with {}: examples touch "
         "every weight",
         recipe.data.name, recipe.model.name);
+  }
+  if (phase.shares_means) {
+    const std::string reason = share_reason(recipe, phase, index, task.population().size());
+    return reason.empty() ? optimizer_reason(recipe, phase, index) : reason;
   }
   if (!phase.algorithm->point_estimate) {
     if (phase.factors != FactorStart::flat) {

@@ -15,6 +15,10 @@
 
 namespace fedep {
 
+// Marks the phases whose factors refer to q's means (round/mean_shelf.h): checkpoint.sparse is asked
+// for, and the method has one precision for all weights, which data that say nothing move too.
+void mark_shared_means(const Recipe& recipe, std::vector<Phase>& phases);
+
 // Of a stateful phase: the setting that gives factors numbers everywhere, and the way out; empty: none
 // does.
 std::string dense_factor_reason(const Recipe& recipe, const Phase& phase, std::size_t index,

@@ -45,6 +45,7 @@ Planned plan(const std::vector<std::string>& changes) {
   out.task = make_task(out.recipe, "");
   out.phases =
       plan_phases(out.recipe, [&](std::string_view name) { return out.task->family_of(name); });
+  mark_shared_means(out.recipe, out.phases);
   return out;
 }
 
@@ -73,7 +74,6 @@ TEST(SparseFactors, AreRefusedByTheNameOfWhatMakesThemDense) {
     unasked.push_back("checkpoint.sparse=false");
     EXPECT_EQ(refusal(unasked), "");
   };
-  expect({"phase.0.inference.name=scaled_identity"}, "phase.0.inference.name", "scaled_identity");
   expect({"phase.0.inference.name=sample_moments", "phase.0.inference.shrinkage=0.1",
           "client.epochs=2"},
          "phase.0.inference.name", "sample_moments");
@@ -88,6 +88,42 @@ TEST(SparseFactors, AreRefusedByTheNameOfWhatMakesThemDense) {
   expect({"server.factor_optimizer.momentum=0.9"}, "server.factor_optimizer.momentum", "0.9");
   expect({"phase.0.optimizer.name=adagrad"}, "phase.0.optimizer", "adagrad");
   expect({"data.name=synthetic", "data.dimension=5"}, "synthetic", "every weight");
+}
+
+// With one precision for all weights factors refer to q's means.
+TEST(SparseFactors, AreHadWithOnePrecisionForAllWeights) {
+  const auto with = [](std::vector<std::string> changes) {
+    changes.insert(changes.begin(), "phase.0.inference.name=scaled_identity");
+    return refusal(changes);
+  };
+  EXPECT_EQ(with({}), "");
+  EXPECT_EQ(with({"phase.0.factors=carry_mean"}), "");
+  EXPECT_EQ(with({"client.weight_decay=0.001"}), "");
+  EXPECT_EQ(with({"phase.0.guard=skip"}), "");
+  EXPECT_EQ(with({"phase.0.rounds=39"}), "");
+  EXPECT_THAT(with({"phase.0.rounds=40"}), AllOf(HasSubstr("phase.0.rounds"), HasSubstr("40")));
+  EXPECT_THAT(with({"phase.0.guard=back_off"}), HasSubstr("phase.0.guard"));
+  EXPECT_THAT(with({"phase.0.inference.langevin=true"}), HasSubstr("langevin"));
+  EXPECT_THAT(with({"phase.0.temperature=2"}), HasSubstr("temperature"));
+  EXPECT_THAT(with({"checkpoint.factors=false"}), HasSubstr("checkpoint.factors"));
+  EXPECT_THAT(with({"phase.0.optimizer.name=adagrad"}), HasSubstr("adagrad"));
+  EXPECT_THAT(with({"server.factor_optimizer.momentum=0.9"}), HasSubstr("momentum"));
+  EXPECT_THAT(with({"phase.0.schedule={visit_rate={kind=\"linear\",to=0.1}}"}),
+              HasSubstr("visit_rate"));
+}
+
+TEST(SparseFactors, ReferToMeansWhereAMethodMovesWeightsWithoutData) {
+  const auto shares = [](const std::vector<std::string>& changes) {
+    return plan(changes).phases[0].shares_means;
+  };
+  EXPECT_TRUE(shares({"phase.0.inference.name=scaled_identity"}));
+  EXPECT_FALSE(shares({"phase.0.inference.name=scaled_identity", "checkpoint.sparse=false"}));
+  EXPECT_FALSE(shares({"phase.0.inference.name=scaled_identity", "phase.0.algorithm=fed_sep"}));
+  EXPECT_FALSE(shares({"phase.0.inference.name=map"})) << "one precision, but the cavity's";
+  EXPECT_FALSE(shares({}));
+  EXPECT_THAT(refusal({"phase.0.inference.name=map", "client.weight_decay=0.001"}),
+              HasSubstr("weight_decay"));
+  EXPECT_EQ(refusal({"phase.0.inference.name=map"}), "");
 }
 
 TEST(SparseFactors, OfPhasesWithoutMemoryAreNobodysConcern) {

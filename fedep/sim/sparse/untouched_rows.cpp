@@ -5,16 +5,30 @@
 namespace fedep {
 namespace {
 
-// With r = λ θ_0 - η, an untouched row's iterate, average and mean are θ_0 - c r, and its variance
-// is c r². This is c.
-double coefficient(std::span<const ChainEvent> events, std::span<const FreeMap> maps,
-                   const RowQuery& query) {
+std::vector<FreeStretch> way_until(std::size_t step, std::span<const ChainEvent> events) {
+  std::vector<FreeStretch> way;
+  std::size_t done = 0;
+  for (const ChainEvent& event : events) {
+    way.push_back({.steps = event.step - done,
+                   .sample = event.sample,
+                   .averaged = float(event.epoch_steps),
+                   .new_sum = event.sample == 0});
+    done = event.step;
+  }
+  way.push_back({.steps = step - done});
+  return way;
+}
+
+}  // namespace
+
+double untouched_coefficient(const RowLaw& law, std::span<const FreeMap> maps,
+                             const RowQuery& query) {
   const auto sum = [&](std::size_t begin, std::size_t end) {
     return maps[end].sum_by_r - maps[begin].sum_by_r;
   };
   std::size_t epoch_begin = 0;
   double mean = 0, squares = 0;
-  for (const ChainEvent& event : events) {
+  for (const ChainEvent& event : law.events) {
     if (event.sample == 0) {
       epoch_begin = event.step;
       continue;
@@ -39,27 +53,11 @@ double coefficient(std::span<const ChainEvent> events, std::span<const FreeMap> 
   return squares / double(query.divisor);
 }
 
-std::vector<FreeStretch> way_until(std::size_t step, std::span<const ChainEvent> events) {
-  std::vector<FreeStretch> way;
-  std::size_t done = 0;
-  for (const ChainEvent& event : events) {
-    way.push_back({.steps = event.step - done,
-                   .sample = event.sample,
-                   .averaged = float(event.epoch_steps),
-                   .new_sum = event.sample == 0});
-    done = event.step;
-  }
-  way.push_back({.steps = step - done});
-  return way;
-}
-
-}  // namespace
-
 UntouchedRows::UntouchedRows(const RowLaw& law, std::span<const FreeMap> maps,
                              const RowsStart& start, const RowQuery& query)
     : law_(law), start_(start), query_(query) {
   if (law.isotropic) {
-    coefficient_ = float(coefficient(law.events, maps, query));
+    coefficient_ = float(untouched_coefficient(law, maps, query));
   } else {
     way_ = way_until(query.step, law.events);
   }

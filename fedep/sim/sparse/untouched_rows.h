@@ -14,6 +14,11 @@
 
 namespace fedep {
 
+// With r = λ θ_0 - η, an untouched row's iterate, average and mean are θ_0 - c r, and its variance is
+// c r². This is c; isotropic only.
+double untouched_coefficient(const RowLaw& law, std::span<const FreeMap> maps,
+                             const RowQuery& query);
+
 class UntouchedRows {
  public:
   // `maps`: those of `law` before they were rounded, isotropic only.
