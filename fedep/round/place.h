@@ -4,12 +4,14 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
 #include "fedep/metric/calibration.h"
 #include "fedep/metric/metrics.h"
 #include "fedep/round/phase.h"
 #include "fedep/round/play_round.h"
+#include "fedep/round/round_parts.h"
 #include "fedep/round/server_state.h"
 #include "fedep/round/site_store.h"
 
@@ -35,6 +37,10 @@ class Place {
   // that does not go on where the last round ended (a new phase, a resumed run) is taken there anew.
   virtual RoundNumbers play(ServerState& state, const Phase& phase) = 0;
   virtual void bring_home(ServerState& state) = 0;
+
+  // How far q is from the product of prior and factors, after a round whose state is home. Nothing: the
+  // place has no quicker way than to read all of sites().
+  virtual std::optional<FactorGap> factor_gap(const ServerState&, const Phase&) { return {}; }
 
   // Whether the run stops after this round. Where several processes play it, one that wishes to is
   // enough, and all of them hear the same.

@@ -1,6 +1,7 @@
 #include "fedep/round/run.h"
 
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "fedep/message/check.h"
@@ -104,7 +105,9 @@ RunResult play_run(const RunParts& parts, HostVector<float> initial, const RunHo
     report.last = over = is_over(parts.recipe, parts.phases, state);
     if (compares_factors(parts.recipe.checkpoint, phase, state.round, over, place.sites())) {
       place.bring_home(state);
-      report.numbers.factor_gap = factor_gap(state, phase, parts.population, place.sites());
+      const std::optional<FactorGap> gap = place.factor_gap(state, phase);
+      report.numbers.factor_gap =
+          gap ? *gap : factor_gap(state, phase, parts.population, place.sites());
     }
     const bool stop = place.all_stop(hooks.stop_requested && hooks.stop_requested());
     if (over || is_due(parts.recipe.evaluate.every, state.round, rounds)) {

@@ -1,8 +1,12 @@
 #include "fedep/round/run.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -48,6 +52,9 @@ class CountingPlace final : public Place {
   void bring_home(ServerState& state) override {
     if (!is_home_) state.global = there_;
     is_home_ = true;
+  }
+  std::optional<FactorGap> factor_gap(const ServerState& state, const Phase&) override {
+    return FactorGap{.eta = point_estimate(state)[0], .lambda = 2};
   }
   Metrics evaluate(const ServerState& state, bool last) override {
     return {{last ? "last" : "round", double(state.round)}};
@@ -139,6 +146,21 @@ TEST_F(Runs, StoppedAnywhereAndBegunAgainEndInTheSameState) {
     EXPECT_THAT(keeper.rounds, ElementsAre(0, 1, 2, 3, 4, 5, 6));
     EXPECT_EQ(keeper.ended, 7);
   }
+}
+
+// Of the state that was brought home.
+TEST_F(Runs, TakeThePlacesWordForHowFarQIsFromItsFactorsAtTheEndOfPhasesThatHaveSome) {
+  std::vector<Phase> phases = phases_;
+  phases[1].cavity = CavityKind::dual;
+  CountingPlace place;
+  std::vector<std::pair<std::int64_t, double>> gaps;
+  play_run({recipe_, phases, population_, layout_, place}, {0.5f},
+           {.watch = [&](const RoundReport& report) {
+             const FactorGap& gap = report.numbers.factor_gap;
+             if (!std::isnan(gap.eta)) gaps.emplace_back(report.round, gap.eta);
+             EXPECT_EQ(std::isnan(gap.lambda), std::isnan(gap.eta));
+           }});
+  EXPECT_THAT(gaps, ElementsAre(testing::Pair(6, 7.5)));
 }
 
 // What was not kept is played again.

@@ -38,21 +38,6 @@ class ArraySum {
   bool is_finite() const { return std::isfinite(largest_); }
   double total(std::size_t i) const { return std::ldexp(double(units_[i]), exponent_); }
 
-  // |whole - first - shared - sum| / |whole|; 0 where both are 0. `counts(i)`: how often an element
-  // counts; `shared` may be empty.
-  template <class Counts>
-  double gap_to(std::span<const float> whole, std::span<const float> first,
-                std::span<const double> shared, const Counts& counts) const {
-    double apart = 0, all = 0;
-    for (std::size_t i = 0; i < units_.size(); ++i) {
-      const double sum = double(first[i]) + total(i) + (shared.empty() ? 0 : shared[i]);
-      const double q = double(whole[i]), gap = q - sum;
-      apart += counts(i) * gap * gap;
-      all += counts(i) * q * q;
-    }
-    return apart == 0 ? 0 : std::sqrt(apart / all);
-  }
-
  private:
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -62,6 +47,18 @@ class ArraySum {
   int exponent_ = 0;
   double to_units_ = 0;
 };
+
+// |whole - product| / |whole|; 0 where both are 0. `counts(i)`: how often an element counts.
+template <class Product, class Counts>
+double relative_gap(std::span<const float> whole, const Product& product, const Counts& counts) {
+  double apart = 0, all = 0;
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    const double q = double(whole[i]), gap = q - product(i);
+    apart += counts(i) * gap * gap;
+    all += counts(i) * q * q;
+  }
+  return apart == 0 ? 0 : std::sqrt(apart / all);
+}
 
 // Elements of a packed lower triangle, row by row: those off the diagonal stand for two.
 std::vector<double> packed_counts(std::size_t size) {
@@ -163,12 +160,38 @@ std::vector<double> sum_of_shares(const ServerState& state, const Phase& phase,
   return sum;
 }
 
+// ADMM has the product beside q; in FedDyn it is of no prior.
+const Message& whole_of(const ServerState& state) {
+  return state.factors.size() > 0 ? state.factors : state.global;
+}
+
+// eta(x, i) and lambda(x, i): x and the i-th number of all factors.
+template <class Eta, class Lambda>
+FactorGap gap_to(const ServerState& state, const Phase& phase, const Eta& eta,
+                 const Lambda& lambda) {
+  const Message& q = whole_of(state);
+  const Message first = phase.algorithm->point_estimate ? flat_like(q.eta(), q.family())
+                                                        : in_family(state.prior, q.family());
+  const std::span<const float> first_eta = first.eta().span(), first_lambda = first.lambda_span();
+  const auto once = [](std::size_t) { return 1.0; };
+  FactorGap gap{
+      .eta = relative_gap(
+          q.eta().span(), [&](std::size_t i) { return eta(double(first_eta[i]), i); }, once)};
+  const auto lambdas = [&](std::size_t i) { return lambda(double(first_lambda[i]), i); };
+  if (q.full()) {
+    const std::vector<double> counts = packed_counts(q.size());
+    gap.lambda = relative_gap(q.lambda_span(), lambdas, [&](std::size_t i) { return counts[i]; });
+  } else {
+    gap.lambda = relative_gap(q.lambda_span(), lambdas, once);
+  }
+  return gap;
+}
+
 }  // namespace
 
 FactorGap factor_gap(const ServerState& state, const Phase& phase, const Population& population,
                      SiteStore& sites) {
-  // ADMM has the product beside q; in FedDyn it is of no prior.
-  const Message& q = state.factors.size() > 0 ? state.factors : state.global;
+  const Message& q = whole_of(state);
   ArraySum eta(q.size(), population.size()), lambda(q.lambda_span().size(), population.size());
   walk_factors(
       state, phase, population, sites, [&](std::size_t, float x) { eta.measure(x); },
@@ -182,18 +205,23 @@ FactorGap factor_gap(const ServerState& state, const Phase& phase, const Populat
   eta.add_up(sites);
   lambda.add_up(sites);
   const std::vector<double> shared = sum_of_shares(state, phase, population, sites);
-  const auto once = [](std::size_t) { return 1.0; };
-  const Message first = phase.algorithm->point_estimate ? flat_like(q.eta(), q.family())
-                                                        : in_family(state.prior, q.family());
-  FactorGap gap{.eta = eta.gap_to(q.eta().span(), first.eta().span(), shared, once)};
-  const std::span<const float> whole = q.lambda_span(), prior = first.lambda_span();
-  if (q.full()) {
-    const std::vector<double> counts = packed_counts(q.size());
-    gap.lambda = lambda.gap_to(whole, prior, {}, [&](std::size_t i) { return counts[i]; });
-  } else {
-    gap.lambda = lambda.gap_to(whole, prior, {}, once);
-  }
-  return gap;
+  return gap_to(
+      state, phase,
+      [&](double x, std::size_t i) { return x + eta.total(i) + (shared.empty() ? 0 : shared[i]); },
+      [&](double x, std::size_t i) { return x + lambda.total(i); });
+}
+
+FactorGap factor_gap_of_sums(const ServerState& state, const Phase& phase,
+                             std::span<const double> eta, std::span<const double> lambda) {
+  const Message& q = whole_of(state);
+  check_same_size("factor_gap", "the sum of factors' eta", q.size(), eta.size());
+  check_same_size("factor_gap", "the sum of factors' lambda", q.lambda_span().size(),
+                  lambda.size());
+  const auto is_finite = [](double x) { return std::isfinite(x); };
+  if (!std::ranges::all_of(eta, is_finite) || !std::ranges::all_of(lambda, is_finite)) return {};
+  return gap_to(
+      state, phase, [&](double x, std::size_t i) { return x + eta[i]; },
+      [&](double x, std::size_t i) { return x + lambda[i]; });
 }
 
 }  // namespace fedep

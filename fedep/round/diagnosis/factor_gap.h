@@ -4,6 +4,8 @@
 // optimizer whose steps do not add up, and a guard that raises precisions, part them too.
 #pragma once
 
+#include <span>
+
 #include "fedep/round/phase.h"
 #include "fedep/round/population.h"
 #include "fedep/round/round_parts.h"
@@ -16,5 +18,9 @@ namespace fedep {
 // rounds have left. An off-diagonal element of a full precision matrix counts twice.
 FactorGap factor_gap(const ServerState& state, const Phase& phase, const Population& population,
                      SiteStore& sites);
+
+// The same where somebody else has added up all factors. Both NaN where a sum is not finite.
+FactorGap factor_gap_of_sums(const ServerState& state, const Phase& phase,
+                             std::span<const double> eta, std::span<const double> lambda);
 
 }  // namespace fedep

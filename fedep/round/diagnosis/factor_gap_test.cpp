@@ -1,9 +1,12 @@
 #include "fedep/round/diagnosis/factor_gap.h"
 
 #include <cmath>
+#include <cstddef>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "fedep/message/error.h"
 #include "fedep/message/packed.h"
 #include "fedep/round/test_federation.h"
 
@@ -29,6 +32,29 @@ TEST(FactorGap, IsHowFarQIsFromPriorTimesFactorsRelativeToItself) {
     EXPECT_NEAR(gap_of(run, state).eta, 0.2, 1e-6);
     EXPECT_NEAR(gap_of(run, state).lambda, 1, 1e-6);
   }
+}
+
+TEST(FactorGap, IsTheSameOfSumsThatSomebodyElseHasAddedUp) {
+  Federation<OnHost> run(random_clients(5, Family::diagonal), ep_phase(2), with_prior(0.5, 2));
+  run.play(4);
+  ServerState state = run.state();
+  state.global = power(state.global, 1.5f);
+  std::vector<double> eta(state.global.size()), lambda(state.global.size());
+  for (std::size_t k = 0; k < run.population.size(); ++k) {
+    const Message factor = run.factor(k);
+    for (std::size_t i = 0; i < eta.size(); ++i) {
+      eta[i] += double(factor.eta()[i]);
+      lambda[i] += double(factor.lambda_span()[i]);
+    }
+  }
+  const FactorGap gap = factor_gap_of_sums(state, run.phase, eta, lambda);
+  EXPECT_NEAR(gap.eta, 1.0 / 3, 1e-6);
+  EXPECT_NEAR(gap.eta, gap_of(run, state).eta, 1e-12);
+  EXPECT_NEAR(gap.lambda, gap_of(run, state).lambda, 1e-12);
+  lambda[1] = NAN;
+  EXPECT_TRUE(std::isnan(factor_gap_of_sums(state, run.phase, eta, lambda).eta));
+  eta.pop_back();
+  EXPECT_THROW(factor_gap_of_sums(state, run.phase, eta, lambda), InputError);
 }
 
 TEST(FactorGap, OfAFullPrecisionCountsWhatIsOffTheDiagonalTwice) {
