@@ -2,14 +2,13 @@
 
 #include <cmath>
 #include <memory>
-#include <set>
+#include <ostream>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "fedep/algorithm/algorithm.h"
-#include "fedep/message/error.h"
 #include "fedep/round/collector.h"
 #include "fedep/round/diagnosis/factor_gap.h"
 #include "fedep/round/host_rows.h"
@@ -52,10 +51,13 @@ class Lawful final : public LocalInference {
 };
 
 struct Setting {
+  std::string name;
   FactorStart factors = FactorStart::flat;
   double kept = 1;  // of each step of a factor
   double lr = 1;
 };
+
+std::ostream& operator<<(std::ostream& out, const Setting& s) { return out << s.name; }
 
 class World final : public Executor {
  public:
@@ -151,15 +153,18 @@ TEST_P(SharedMeans, LeaveQTheProductOfItsFactors) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Settings, SharedMeans,
-                         testing::Values(Setting{}, Setting{.factors = FactorStart::carry_mean},
-                                         Setting{.kept = 0.5},
-                                         Setting{.factors = FactorStart::carry_mean, .kept = 0.25},
-                                         Setting{.lr = 0.7}));
+INSTANTIATE_TEST_SUITE_P(
+    Settings, SharedMeans,
+    testing::Values(Setting{.name = "flat"},
+                    Setting{.name = "carries_mean", .factors = FactorStart::carry_mean},
+                    Setting{.name = "half", .kept = 0.5},
+                    Setting{.name = "quarter", .factors = FactorStart::carry_mean, .kept = 0.25},
+                    Setting{.name = "slow", .lr = 0.7}),
+    testing::PrintToStringParamName());
 
 // A step that the server did not make refers to nothing.
 TEST(SharedMeansOfNoStep, AreNotKept) {
-  World world({.kept = 0}, true);
+  World world({.name = "nothing", .kept = 0}, true);
   world.play(3);
   for (std::size_t k = 0; k < kClients; ++k) {
     world.sites().look(world.population()[k].key,
