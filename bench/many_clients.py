@@ -60,7 +60,7 @@ def main():
     parser.add_argument("--lines", type=int, default=15)
     parser.add_argument("--out", default="/tmp/many_clients")
     parser.add_argument("more", nargs="*")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()  # so that options may stand before more
     out = pathlib.Path(options.out)
     command = [options.program, "run", options.recipe, "--out", str(out), "--threads", "1", "--set", f"phase.0.rounds={options.rounds}", *options.more]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
