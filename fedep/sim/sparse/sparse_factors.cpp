@@ -57,8 +57,8 @@ std::string share_reason(const Recipe& recipe, const Phase& phase, std::size_t i
                        "weights without data must follow one law");
   }
   if (phase.guard.mode != GuardMode::count && phase.guard.mode != GuardMode::skip) {
-    return fmt::format(
-        "phase.{}.guard must be count or skip, but is one that changes cavities", index);
+    return fmt::format("phase.{}.guard must be count or skip, but is one that changes cavities",
+                       index);
   }
   if (!recipe.checkpoint.factors) {
     return "checkpoint.factors must be true, but is false: means of q are kept with the factors";
