@@ -1,7 +1,10 @@
 // Times one SGD step of a cohort's clients on the GPU, captured in a CUDA graph, against the copy
 // bandwidth of the same run; also a forward pass, and squared gradients of one minibatch a client.
 //
-//   fedep_bench_cohort [clients] [rows] [model]      model: also pfl, pfl-research's speed job
+//   fedep_bench_cohort [clients] [rows] [model] [room]
+//
+// model: also pfl, pfl-research's speed job. room: clients that the model is made for, of which those
+// are a rank's share; their sums are cut as all of theirs.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -66,6 +69,7 @@ int main(int argc, char** argv) {
   const std::size_t clients = argc > 1 ? std::size_t(std::atoi(argv[1])) : 20;
   const std::size_t rows = argc > 2 ? std::size_t(std::atoi(argv[2])) : 20;
   const std::string name = argc > 3 ? argv[3] : "resnet18";
+  const std::size_t room = argc > 4 ? std::size_t(std::atoi(argv[4])) : clients;
   DatasetInfo info;
   info.name = "random";
   info.features = {24, 24, 3};
@@ -82,7 +86,7 @@ int main(int argc, char** argv) {
                                .initial_scale = 0.01,
                                .path = {}};
   const auto host = make_model(settings, info);
-  const auto model = make_cohort_model(settings, info, {clients, rows, ProductPrecision::tf32});
+  const auto model = make_cohort_model(settings, info, {room, rows, ProductPrecision::tf32});
   const std::size_t stride = (model->size() + 3) / 4 * 4;
 
   std::vector<float> one(stride), images(clients * rows * info.feature_count());
@@ -126,10 +130,11 @@ int main(int argc, char** argv) {
   const double bandwidth = 2.0 * double(from.size() * sizeof(float)) / copy / 1e9;  // TB/s
   const double floor = 7.0 * double(live * sizeof(float) * clients) / bandwidth / 1e9;
   fmt::print(
-      "{} {} clients x {}: step {:.4f} ms = {:.4f} ms a client-step; forward {:.4f} ms, squares "
+      "{} {} clients of {} x {}: step {:.4f} ms = {:.4f} ms a client-step; forward {:.4f} ms, "
+      "squares "
       "{:.4f} ms; "
       "copy {:.2f} TB/s, 7 passes over live weights {:.4f} ms ({:.0f} %)\n",
-      name, clients, rows, step, step / double(clients), forward, squares, bandwidth, floor,
+      name, clients, room, rows, step, step / double(clients), forward, squares, bandwidth, floor,
       100 * floor / step);
   return 0;
 }

@@ -114,7 +114,7 @@ void measure(Ranks& ranks, const std::string& file, int rounds, std::size_t thre
   OwnVisits own(*visits);
   RankSites sites(ranks, *home);
   const auto cost = [](const ClientInfo& client) { return std::int64_t(client.examples); };
-  const auto shared = make_rank_executor({task->population(), ranks, sites, own, threads, cost});
+  const auto shared = make_rank_executor({task->population(), ranks, sites, threads, cost}, own);
   AllVisits all(*shared);
   ServerState state =
       begin_phase(initial_server_state(recipe.server, task->initial_weights(), task->priors()),

@@ -65,7 +65,7 @@ class Usage(CliTest):
                 ("fed_avg", "fed_pa", "fed_ep", "fed_sep", "fed_prox", "fed_dyn", "pvi", "fed_lap", "fed_lap_cov", "bayes_admm", "fed_ivon"),
             ),
             ("optimizers", ("sgd", "adagrad", "adam", "yogi")),
-            ("places", ("serial", "threads", "cuda", "mpi")),
+            ("places", ("serial", "threads", "cuda", "mpi", "mpi_cuda")),
         ):
             listed = self.assert_succeeds(self.program.run("list", what)).stdout
             self.assertIn(listed, everything)

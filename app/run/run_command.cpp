@@ -74,7 +74,7 @@ std::filesystem::path default_out(const RunOptions& options) {
 }
 
 int run(const RunOptions& options, Ranks* ranks) {
-  check_device(options.device, options.precision);
+  check_device(options.device, options.precision, ranks != nullptr);
   const std::filesystem::path out =
       options.out.empty() ? default_out(options) : std::filesystem::path(options.out);
   std::optional<WatchServer> watch;

@@ -33,6 +33,10 @@ void check_device(const std::string& device, const std::string& precision, bool 
   if (!why.empty()) throw InputError(why);
 }
 
+std::string one_device_text(const RunRecipeOptions& options) {
+  return find_place(options.device, options.threads).text(place_options(options));
+}
+
 std::string device_text(const RunRecipeOptions& options) {
   return place_of(options).text(place_options(options));
 }

@@ -40,10 +40,12 @@ std::filesystem::path data_folder(const std::string& option);
 const PlaceRow& place_of(const RunRecipeOptions& options);
 PlaceOptions place_options(const RunRecipeOptions& options);
 
-// Throws InputError for a --device that does not exist, that this build or machine does not have or,
-// with `over_ranks`, that several ranks do not share, and for a --precision that does not exist.
+// Throws InputError for a --device that does not exist or that this build or machine does not have,
+// and for a --precision that does not exist. With `over_ranks` this process takes its GPU.
 void check_device(const std::string& device, const std::string& precision, bool over_ranks = false);
 // As run logs name it: "cpu: <model>, 2 threads", "cuda NVIDIA H200 (tf32)".
 std::string device_text(const RunRecipeOptions& options);
+// The same, however many ranks there are.
+std::string one_device_text(const RunRecipeOptions& options);
 
 }  // namespace fedep

@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <random>
+#include <set>
 #include <span>
 #include <utility>
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "app/run/interrupt.h"
 #include "app/run/run_home.h"
@@ -47,6 +48,27 @@ std::string bound_ranks_text(Ranks& ranks, std::size_t threads) {
   return {};
 }
 
+// Where each rank computes, and whether ranks share: "rank 0: 0000:1B:00.0 on n1, rank 1: …".
+std::vector<std::string> processor_lines(Ranks& ranks, const Processor& own) {
+  const std::string mine = fmt::format("{} on {}", own.name, ranks.host());
+  std::vector<std::string> names;
+  for (const Bytes& bytes : ranks.gather(bytes_of(std::span<const char>(mine)))) {
+    const std::vector<char> name = values_of<char>(bytes);
+    names.emplace_back(name.begin(), name.end());
+  }
+  std::vector<std::string> told;
+  for (std::size_t rank = 0; rank < names.size(); ++rank) {
+    told.push_back(fmt::format("rank {}: {}", rank, names[rank]));
+  }
+  std::vector<std::string> lines{fmt::format("GPUs of {}", fmt::join(told, ", "))};
+  const std::size_t there = std::set(names.begin(), names.end()).size();
+  if (there < names.size()) {
+    lines.push_back(
+        fmt::format("{} ranks share {} GPU{}", names.size(), there, there == 1 ? "" : "s"));
+  }
+  return lines;
+}
+
 bool holds(const std::filesystem::path& file, const std::string& text) {
   try {
     const auto bytes = read_file(file);
@@ -67,8 +89,15 @@ std::vector<std::string> compare_run_of_ranks(const Recipe& recipe,
                           {"--resume", options.resume ? "given" : "not given"}};
   // Who plays another recipe or has other data need not be asked for a visit.
   compare_ranks(*options.ranks, facts, false);
-  std::vector<std::string> lines =
-      compare_ranks(*options.ranks, arithmetic_of(recipe, phases, task), options.mixed_cpus);
+  std::vector<Fact> arithmetic = arithmetic_of(recipe, phases, task);
+  const auto processor = place_of(options).processor;
+  if (processor != nullptr) arithmetic.push_back({"GPU", processor().kind, true});
+  std::vector<std::string> lines = compare_ranks(*options.ranks, arithmetic, options.mixed_cpus);
+  if (processor != nullptr) {
+    for (std::string& line : processor_lines(*options.ranks, processor())) {
+      lines.push_back(std::move(line));
+    }
+  }
   if (std::string bound = bound_ranks_text(*options.ranks, options.threads); !bound.empty()) {
     lines.push_back(std::move(bound));
   }

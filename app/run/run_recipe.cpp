@@ -123,7 +123,7 @@ std::string origin_of(const Recipe& recipe, std::uint64_t data, const RunRecipeO
   return fmt::format(
       "fedep {}, {}\nprogram {:016x}\nmachine {}\ndevice {}\ndata {:016x}\nmodel {:016x}\n",
       version_text(), build_text(), program, machine_text(),
-      place_of(options).own_memory ? device_text(options) : options.device, data, model);
+      place_of(options).own_memory ? one_device_text(options) : options.device, data, model);
 }
 
 std::optional<SharedBurnIn> find_burn_in(const Recipe& recipe, std::uint64_t data,

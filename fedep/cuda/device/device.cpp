@@ -1,8 +1,11 @@
 #include "fedep/cuda/device/device.h"
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <thread>
 
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
@@ -114,6 +117,34 @@ std::string device_name() {
   return properties.name;
 }
 
+std::size_t device_count() {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) == cudaSuccess) return std::size_t(count);
+  cudaGetLastError();  // the next call starts clean
+  return 0;
+}
+
+void use_device(std::size_t index) { check_call(cudaSetDevice(int(index)), "cudaSetDevice"); }
+
+std::string device_address() {
+  int device = 0;
+  check_call(cudaGetDevice(&device), "cudaGetDevice");
+  std::array<char, 32> address{};
+  check_call(cudaDeviceGetPCIBusId(address.data(), int(address.size()), device),
+             "cudaDeviceGetPCIBusId");
+  return address.data();
+}
+
+std::string device_software() {
+  int driver = 0, runtime = 0;
+  check_call(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
+  check_call(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
+  const auto text = [](int version) {  // 13020 is 13.2
+    return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+  };
+  return fmt::format("driver {}, runtime {}", text(driver), text(runtime));
+}
+
 std::size_t device_memory_free() {
   std::size_t free = 0, total = 0;
   check_call(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
@@ -132,6 +163,16 @@ CudaStream device_stream() {
 
 void wait_for_device() {
   check_call(cudaStreamSynchronize(device_stream()), "cudaStreamSynchronize");
+}
+
+void wait_for_device(const std::function<void()>& meanwhile) {
+  constexpr std::chrono::microseconds kPause{200};
+  while (cudaStreamQuery(device_stream()) == cudaErrorNotReady) {
+    meanwhile();
+    std::this_thread::sleep_for(kPause);
+  }
+  cudaGetLastError();  // "not ready" is none
+  wait_for_device();
 }
 
 void* device_allocate(std::size_t bytes) {

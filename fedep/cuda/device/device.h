@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <utility>
@@ -22,10 +23,18 @@ using CudaStream = CUstream_st*;  // cudaStream_t
 std::string device_problem();
 // Its name, as run logs and tables show it: "NVIDIA H200".
 std::string device_name();
+// Of the machine's GPUs that this process may use; 0 where there is none.
+std::size_t device_count();
+// All that follows happens there. Before anything else of a process, and once.
+void use_device(std::size_t index);
+std::string device_address();   // on the machine's bus, "0000:1B:00.0": no two GPUs have the same
+std::string device_software();  // "driver 13.0, runtime 13.0"
 std::size_t device_memory_free();
 // The one stream; made when first asked for.
 CudaStream device_stream();
 void wait_for_device();
+// The same; `meanwhile` is called now and then.
+void wait_for_device(const std::function<void()>& meanwhile);
 
 // Memory comes from a pool of the stream: allocating and freeing in a loop costs nothing, and a
 // buffer may be freed while the GPU still uses it.

@@ -172,6 +172,7 @@ class NetworkCohortModel final : public CohortModel {
     cohort.clients = int(batch.clients);
     cohort.rows = int(batch.rows);
     cohort.counts = batch.counts;
+    cohort.planned = int(capacity_.clients);
     return cohort;
   }
 

@@ -60,6 +60,7 @@ struct CohortSquares {
   bool one_theta = false;  // they share row r of theta; else each has its own
 };
 
+// What a step does for a client depends on this, and not on how many clients the step is for.
 struct CohortCapacity {
   std::size_t clients = 1;
   std::size_t rows = 1;

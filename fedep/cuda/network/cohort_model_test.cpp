@@ -297,6 +297,54 @@ TEST_P(CohortModelTest, LogitsAreThoseOfEach) {
   }
 }
 
+// However many others take part: a rank's share of a round, or the tail of an epoch.
+TEST(CohortSteps, DoNotDependOnHowManyTheyAreFor) {
+  if (const std::string why = device_problem(); !why.empty()) GTEST_SKIP() << why;
+  for (const Case& test : all_cases()) {
+    for (const auto precision : {ProductPrecision::float32, ProductPrecision::tf32}) {
+      SCOPED_TRACE(testing::Message() << test.name << " of " << test.rows << " rows");
+      World world(test, precision, std::vector<std::int32_t>(9, test.rows));
+      const std::size_t all = world.clients * world.stride;
+      const std::vector<float> momentum(all, 0.0f), numbers(world.clients, 3.0f),
+          per_example(world.clients, 0.1f);
+      const DeviceArray<float> d_numbers(numbers), d_per(per_example);
+      const auto stepped = [&](std::size_t clients) {
+        DeviceArray<float> theta(world.theta), d_momentum(momentum), squares(all);
+        DeviceArray<double> loss(world.clients);
+        loss.zero();
+        squares.zero();
+        CohortBatch batch = world.batch();
+        batch.clients = clients;
+        world.cohort->add_squared_gradients(batch, theta.data(), world.stride, nullptr, nullptr,
+                                            {.sum = squares.data()});
+        world.cohort->train_step(batch,
+                                 {.theta = theta.data(),
+                                  .momentum = d_momentum.data(),
+                                  .stride = world.stride,
+                                  .lambda = d_numbers.data(),
+                                  .per_example = d_per.data(),
+                                  .lr = 0.5f,
+                                  .mu = 0.9f},
+                                 loss.data());
+        std::vector<float> rows = theta.download();
+        const std::vector<float> sums = squares.download();
+        rows.resize(clients * world.stride);
+        rows.insert(rows.end(), sums.begin(),
+                    sums.begin() + std::ptrdiff_t(clients * world.stride));
+        return rows;
+      };
+      const std::vector<float> of_all = stepped(world.clients);
+      const auto begin_of_squares = of_all.begin() + std::ptrdiff_t(all);
+      for (const std::size_t clients : {1u, 2u, 5u}) {
+        const std::ptrdiff_t own = std::ptrdiff_t(clients * world.stride);
+        std::vector<float> expected(of_all.begin(), of_all.begin() + own);
+        expected.insert(expected.end(), begin_of_squares, begin_of_squares + own);
+        EXPECT_TRUE(stepped(clients) == expected) << clients << " clients of " << world.clients;
+      }
+    }
+  }
+}
+
 TEST(CohortExtent, IsLimitedByWhatKernelsCount) {
   const gpu::Geometry largest = gpu::make_geometry(32, 32, 8, 32, 32, 16, 3, 1, 1, 1);
   EXPECT_NO_THROW(check_extent(largest, 4095));  // 4095 × 1024 < 2^22

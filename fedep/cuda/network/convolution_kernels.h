@@ -54,6 +54,11 @@ struct CohortShape {
   int clients = 1, rows = 1;
   const std::int32_t* counts = nullptr;
   int sharing = 1;  // so many neighbours have the same weights: client c's are row c / sharing
+  // Sums are cut as if there were so many clients, so that a client's numbers do not depend on how
+  // many others take part. 0: there are always as many.
+  int planned = 0;
+
+  int most_clients() const { return planned > 0 ? planned : clients; }
 };
 
 struct Forward {

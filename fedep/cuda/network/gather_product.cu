@@ -222,7 +222,7 @@ template <bool kBackward, bool kVector, bool kPrecise>
 void choose_tile(GatherTask task, Stream stream) {
   const Sides<kBackward> sides(task.g);
   const int rows = task.cohort.rows * sides.positions;
-  const long across = (sides.columns + 63) / 64 * task.cohort.clients;
+  const long across = (sides.columns + 63) / 64 * task.cohort.most_clients();
   // On small maps a block stays at one position, where only few taps meet data.
   task.by_position = sides.positions > 1 && sides.positions <= 9 && task.cohort.rows <= 64;
   // Two groups of warps share the depth of a small tile.

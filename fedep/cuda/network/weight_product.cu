@@ -78,7 +78,7 @@ int gradient_splits(const Geometry& g, int clients) {
 
 void update_weights(const Geometry& g, const CohortShape& cohort, const WeightGradient& f,
                     const Update& u, bool precise, Stream stream) {
-  const int splits = f.partial == nullptr ? 1 : gradient_splits(g, cohort.clients);
+  const int splits = f.partial == nullptr ? 1 : gradient_splits(g, cohort.most_clients());
   const bool vector = g.in % 4 == 0 && g.out % 4 == 0 && u.stride % 4 == 0 && aligned(u.theta) &&
                       aligned(u.momentum) && aligned(u.eta) && (!u.diagonal || aligned(u.lambda));
   const WeightTask task{g, cohort, f.x, f.x_is_tf32, f.dy, splits, f.partial, u, {}};
@@ -88,7 +88,7 @@ void update_weights(const Geometry& g, const CohortShape& cohort, const WeightGr
 
 void add_squares(const Geometry& g, const CohortShape& cohort, const WeightGradient& f,
                  const SquaredSum& to, bool precise, Stream stream) {
-  const int rows = cohort.clients / to.minibatches;
+  const int rows = cohort.most_clients() / to.minibatches;
   const int splits = f.partial == nullptr ? 1 : gradient_splits(g, rows);
   const bool vector = g.in % 4 == 0 && g.out % 4 == 0 && to.stride % 4 == 0 && aligned(to.sum);
   const WeightTask task{g, cohort, f.x, f.x_is_tf32, f.dy, splits, f.partial, {}, to};

@@ -36,6 +36,24 @@ void write_message(const SiteShape& shape, const Message& message, std::size_t i
   }
 }
 
+DeviceSite empty_site(const SiteShape& shape) {
+  DeviceSite site;
+  site.values = DeviceArray<float>(shape.floats());
+  if (shape.family == Family::isotropic) site.numbers.assign(1 + shape.slots, 0);
+  return site;
+}
+
+void upload(const SiteShape& shape, const SiteState& state, DeviceSite& site) {
+  check_same_size("site state", "optimizer state", shape.slots, state.optimizer.slots.size());
+  std::vector<float> values(shape.floats());
+  write_message(shape, state.factor, 0, values, site.numbers);
+  for (std::size_t i = 0; i < shape.slots; ++i) {
+    write_message(shape, state.optimizer.slots[i], 1 + i, values, site.numbers);
+  }
+  site.values.upload(values);
+  site.steps = state.optimizer.steps;
+}
+
 }  // namespace
 
 DeviceSites::DeviceSites(SiteStore& home, std::optional<std::size_t> room)
@@ -64,8 +82,7 @@ DeviceSites::Entry& DeviceSites::make_entry(std::uint64_t client) {
   const std::size_t bytes = shape_.bytes();
   entry.resident = room_ ? (resident_ + 1) * bytes <= *room_
                          : device_memory_free() > kReserve + 4 * cohort_.size() * bytes;
-  entry.site.values = DeviceArray<float>(shape_.floats());
-  if (shape_.family == Family::isotropic) entry.site.numbers.assign(1 + shape_.slots, 0);
+  entry.site = empty_site(shape_);
   resident_ += entry.resident;
   return entries_.insert_or_assign(client, std::move(entry)).first->second;
 }
@@ -74,29 +91,59 @@ DeviceSite* DeviceSites::find(std::uint64_t client) {
   cohort_.insert(client);
   if (const auto found = entries_.find(client); found != entries_.end()) {
     Entry& entry = found->second;
-    if (entry.site.values.size() == 0) {  // nobody fetched it ahead
-      entry.site.values = DeviceArray<float>(shape_.floats());
-      in_.follow_main();
-      in_.follow(out_);
-      in_.copy(entry.site.values.data(), entry.pinned, shape_.bytes());
-      in_.main_follows();
-    }
+    if (entry.site.values.size() == 0) entry.site.values = fetched(entry);  // nobody did it ahead
+    return &entry.site;
+  }
+  if (const auto arrived = arrived_.extract(client)) {
+    const SiteVersion& version = arrived.mapped();
+    Entry& entry = load(client, expanded(version.state));
+    entry.round = version.round;
+    entry.changed = !version.written;
     return &entry.site;
   }
   const std::optional<SiteState> saved = home_.get(client);
   if (!saved) return nullptr;
-  check_same_size("site state", "optimizer state", shape_.slots, saved->optimizer.slots.size());
-  Entry& entry = make_entry(client);
-  std::vector<float> values(shape_.floats());
-  write_message(shape_, saved->factor, 0, values, entry.site.numbers);
-  for (std::size_t i = 0; i < shape_.slots; ++i) {
-    write_message(shape_, saved->optimizer.slots[i], 1 + i, values, entry.site.numbers);
-  }
-  entry.site.values.upload(values);
-  entry.site.steps = saved->optimizer.steps;
+  Entry& entry = load(client, *saved);
   entry.at_home = true;
-  entry.current = false;  // not in page-locked memory yet
   return &entry.site;
+}
+
+DeviceSites::Entry& DeviceSites::load(std::uint64_t client, const SiteState& state) {
+  Entry& entry = make_entry(client);
+  upload(shape_, state, entry.site);
+  entry.current = false;  // not in page-locked memory yet
+  return entry;
+}
+
+// From page-locked memory; device_stream() goes on when all of it is there.
+DeviceArray<float> DeviceSites::fetched(const Entry& entry) const {
+  DeviceArray<float> values(shape_.floats());
+  in_.follow_main();
+  in_.follow(out_);
+  in_.copy(values.data(), entry.pinned, shape_.bytes());
+  in_.main_follows();
+  return values;
+}
+
+bool DeviceSites::look_on_gpu(std::uint64_t client,
+                              const std::function<void(const DeviceSite&)>& at) const {
+  const auto found = entries_.find(client);
+  if (found == entries_.end()) {
+    const std::optional<SiteState> state = get(client);
+    if (!state) return false;
+    DeviceSite site = empty_site(shape_);
+    upload(shape_, *state, site);
+    at(site);
+    return true;
+  }
+  const Entry& entry = found->second;
+  if (entry.site.values.size() > 0) {
+    in_.main_follows();  // it may still be on its way
+    at(entry.site);
+  } else {
+    at({.values = fetched(entry), .numbers = entry.site.numbers, .steps = entry.site.steps});
+  }
+  return true;
 }
 
 DeviceSite& DeviceSites::add(std::uint64_t client) {
@@ -171,6 +218,7 @@ void DeviceSites::drop_all() {
   out_.wait();
   for (auto& [client, entry] : entries_) pinned_free(entry.pinned);
   entries_.clear();
+  arrived_.clear();
   leaving_.clear();
   cohort_.clear();
   next_.clear();
@@ -197,8 +245,13 @@ SiteState DeviceSites::to_host(const Entry& entry) const {
 }
 
 std::optional<SiteState> DeviceSites::get(std::uint64_t client) const {
-  const auto found = entries_.find(client);
-  return found == entries_.end() ? home_.get(client) : to_host(found->second);
+  if (const auto found = entries_.find(client); found != entries_.end()) {
+    return to_host(found->second);
+  }
+  if (const auto found = arrived_.find(client); found != arrived_.end()) {
+    return expanded(found->second.state);
+  }
+  return home_.get(client);
 }
 
 std::optional<SiteState> DeviceSites::proposed(std::uint64_t client) const {
@@ -211,7 +264,10 @@ void DeviceSites::propose(std::uint64_t client, std::int64_t round, SiteState st
 
 void DeviceSites::settle(std::int64_t round, std::span<const std::uint64_t> taken) {
   home_.settle(round, taken);
-  for (const std::uint64_t client : taken) erase(client);  // home's is the newer one
+  for (const std::uint64_t client : taken) {  // home's is the newer one
+    erase(client);
+    arrived_.erase(client);
+  }
 }
 
 void DeviceSites::clear() {
@@ -224,8 +280,15 @@ SiteManifest DeviceSites::save() {
   for (const auto& [client, entry] : entries_) {
     if (entry.changed) changed[entry.round].push_back(client);
   }
+  for (const auto& [client, version] : arrived_) {
+    if (!version.written) changed[version.round].push_back(client);
+  }
   for (const auto& [round, clients] : changed) {
     for (const std::uint64_t client : clients) {
+      if (auto arrived = arrived_.extract(client)) {  // home has it from now on
+        home_.propose_stored(client, round, std::move(arrived.mapped().state));
+        continue;
+      }
       Entry& entry = entries_.at(client);
       home_.propose(client, round, to_host(entry));
       entry.changed = false;
@@ -236,6 +299,31 @@ SiteManifest DeviceSites::save() {
   return home_.save();
 }
 
+SiteVersion DeviceSites::release(std::uint64_t client) {
+  if (auto arrived = arrived_.extract(client)) return std::move(arrived.mapped());
+  SiteVersion version;
+  const auto found = entries_.find(client);
+  if (found == entries_.end()) {
+    std::optional<SiteState> state = home_.get(client);
+    version = home_.release(client);
+    version.state = without_zeros(*state);
+    return version;
+  }
+  const Entry& entry = found->second;
+  version = {.round = entry.round, .state = {}, .written = !entry.changed};
+  if (entry.at_home) {
+    const SiteVersion saved = home_.release(client);
+    if (!entry.changed) version = {.round = saved.round, .state = {}, .written = saved.written};
+  }
+  version.state = without_zeros(to_host(entry));
+  erase(client);
+  return version;
+}
+
+void DeviceSites::adopt(std::uint64_t client, SiteVersion version) {
+  arrived_.insert_or_assign(client, std::move(version));
+}
+
 void DeviceSites::restore(const SiteManifest& manifest) {
   drop_all();
   home_.restore(manifest);
@@ -244,7 +332,7 @@ void DeviceSites::restore(const SiteManifest& manifest) {
 void DeviceSites::keep_only(std::span<const SiteManifest> manifests) { home_.keep_only(manifests); }
 
 std::size_t DeviceSites::visited() const {
-  std::size_t here_only = 0;
+  std::size_t here_only = arrived_.size();
   for (const auto& [client, entry] : entries_) here_only += !entry.at_home && !entry.fresh;
   return home_.visited() + here_only;
 }

@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -54,6 +55,12 @@ struct DeviceSite {
   float* lambda(const SiteShape& shape, std::size_t index) {
     return values.data() + (1 + shape.slots + index) * shape.stride();
   }
+  const float* eta(const SiteShape& shape, std::size_t index) const {
+    return values.data() + index * shape.stride();
+  }
+  const float* lambda(const SiteShape& shape, std::size_t index) const {
+    return values.data() + (1 + shape.slots + index) * shape.stride();
+  }
 };
 
 class DeviceSites final : public SiteStore {
@@ -70,6 +77,10 @@ class DeviceSites final : public SiteStore {
   void prefetch(std::span<const std::uint64_t> next_clients);
   void end(std::span<const std::uint64_t> taken);
 
+  // A settled state for kernels to read, wherever it lives; false: never visited. After a round's turn.
+  bool look_on_gpu(std::uint64_t client, const std::function<void(const DeviceSite&)>& at) const;
+  const SiteShape& shape() const { return shape_; }  // of the phase, once it has begun a round
+
   std::size_t in_gpu_memory() const { return resident_; }  // states
   std::size_t in_main_memory() const { return entries_.size() - resident_; }
 
@@ -83,6 +94,10 @@ class DeviceSites final : public SiteStore {
   void restore(const SiteManifest& manifest) override;
   void keep_only(std::span<const SiteManifest> manifests) override;
   std::size_t visited() const override;
+  // What arrives waits in main memory until its client is asked. Between rounds' turns only, or of
+  // clients that the round does not ask.
+  SiteVersion release(std::uint64_t client) override;
+  void adopt(std::uint64_t client, SiteVersion version) override;
 
  private:
   struct Entry {
@@ -97,6 +112,8 @@ class DeviceSites final : public SiteStore {
   };
 
   Entry& make_entry(std::uint64_t client);
+  Entry& load(std::uint64_t client, const SiteState& state);
+  DeviceArray<float> fetched(const Entry& entry) const;
   void drop_all();
   void erase(std::uint64_t client);
   SiteState to_host(const Entry& entry) const;
@@ -107,6 +124,8 @@ class DeviceSites final : public SiteStore {
   std::int64_t round_ = -1;
   std::size_t resident_ = 0;
   std::map<std::uint64_t, Entry> entries_;
+  std::map<std::uint64_t, SiteVersion>
+      arrived_;  // of other stores; neither in entries_ nor at home
   std::set<std::uint64_t> cohort_;
   std::set<std::uint64_t> next_;
   std::vector<DeviceArray<float>> leaving_;  // still being copied to main memory

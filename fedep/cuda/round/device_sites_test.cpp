@@ -149,6 +149,44 @@ TEST_P(Sites, GoHomeWhenSavedAndComeBack) {
   EXPECT_EQ(sites.visited(), 0u);
 }
 
+// Clients move between two stores in every round, saved ones and others, asked ones and others.
+TEST_P(Sites, MoveToAnotherStoreAndComeBack) {
+  for (const bool saves : {false, true}) {
+    const auto archive = [] { return make_memory_store(std::make_unique<InMemory>()); };
+    const auto first_home = archive(), second_home = archive();
+    DeviceSites first(*first_home, room()), second(*second_home, room());
+    std::vector<float> counts(kClients, 0);
+    for (std::int64_t round = 0; round < 24; ++round) {
+      DeviceSites &here = round % 2 == 0 ? first : second, &there = round % 2 == 0 ? second : first;
+      play(here, round, counts);
+      if (saves && round % 4 == 1) {
+        first.save();
+        second.save();
+      }
+      for (std::uint64_t client = 0; client < kClients; ++client) {
+        if (counts[client] == 0) continue;
+        const SiteVersion version = here.release(client);
+        EXPECT_EQ(expanded(version.state), state(counts[client]));
+        EXPECT_LE(version.round, round);
+        EXPECT_GE(version.round, 0);
+        EXPECT_FALSE(here.get(client).has_value());
+        there.adopt(client, version);
+        EXPECT_EQ(there.get(client), state(counts[client]));
+      }
+      EXPECT_EQ(here.visited(), 0u);
+    }
+    EXPECT_EQ(first.visited(), kClients);
+    // What arrived and was asked of nobody is saved too, under the round in which it was made.
+    const SiteManifest saved = first.save();
+    if (!saves) {
+      EXPECT_EQ(saved.size(), kClients);
+    }
+    for (const auto& [client, round] : saved) {
+      EXPECT_EQ(first_home->get(client), state(counts[client]));
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Rooms, Sites,
                          testing::Combine(testing::Values(Family::isotropic, Family::diagonal),
                                           testing::Values(0, 5, 100)));

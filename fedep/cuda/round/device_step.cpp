@@ -1,6 +1,7 @@
 #include "fedep/cuda/round/device_step.h"
 
 #include <array>
+#include <bit>
 #include <cmath>
 #include <span>
 
@@ -125,6 +126,29 @@ bool same(const DeviceMessage& a, const DeviceMessage& b) {
   }
   const std::vector<unsigned long long> counts = out.download();
   return counts[0] == 0 && counts[1] == 0;
+}
+
+std::uint64_t hash_of(const std::vector<const DeviceMessage*>& messages) {
+  DeviceArray<std::byte> scratch(gpu::count_scratch(1));
+  DeviceArray<unsigned long long> out(2 * messages.size());
+  out.zero();
+  for (std::size_t k = 0; k < messages.size(); ++k) {
+    const DeviceMessage& q = *messages[k];
+    gpu::hash_elements(q.eta().data(), q.size(), scratch.data(), out.data() + 2 * k,
+                       device_stream());
+    if (q.isotropic()) continue;
+    gpu::hash_elements(q.lambda_vector().data(), q.size(), scratch.data(), out.data() + 2 * k + 1,
+                       device_stream());
+  }
+  const std::vector<unsigned long long> sums = out.download();
+  std::uint64_t hash = 0;
+  for (std::size_t k = 0; k < messages.size(); ++k) {
+    const std::uint64_t lambda = messages[k]->isotropic()
+                                     ? std::bit_cast<std::uint32_t>(messages[k]->lambda_scalar())
+                                     : sums[2 * k + 1];
+    for (const std::uint64_t part : {std::uint64_t(sums[2 * k]), lambda}) hash = 31 * hash + part;
+  }
+  return hash;
 }
 
 std::vector<MessageFacts> facts_of(const std::vector<const DeviceMessage*>& messages) {

@@ -38,6 +38,9 @@ void raise_to_floor(const DeviceMessage& before, DeviceMessage& after, float flo
 // As the host's ==: a message with NaN equals none. Of one family and size.
 bool same(const DeviceMessage& a, const DeviceMessage& b);
 
+// Equal bits have equal ones. Waits for the GPU once.
+std::uint64_t hash_of(const std::vector<const DeviceMessage*>& messages);
+
 struct MessageFacts {
   bool proper = false;  // every precision positive, everything finite
   bool finite = false;

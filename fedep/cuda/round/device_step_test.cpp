@@ -129,6 +129,25 @@ TEST_P(DeviceStep, FactsAreTheHosts) {
   }
 }
 
+TEST_P(DeviceStep, AHashIsOfEveryBitAndItsPlace) {
+  const Message a = normal(1), b = normal(2);
+  const auto hash = [](const Message& first, const Message& second) {
+    const DeviceMessage one = to_device(first), two = to_device(second);
+    return hash_of({&one, &two});
+  };
+  const std::uint64_t expected = hash(a, b);
+  EXPECT_EQ(hash(a, b), expected);
+  EXPECT_NE(hash(b, a), expected);
+  Message other = a;
+  std::swap(other.eta()[7], other.eta()[kSize - 1]);
+  EXPECT_NE(hash(other, b), expected);
+  other = a;
+  float& last = other.lambda_span().back();
+  last = std::nextafter(last, 2 * last);
+  EXPECT_NE(hash(other, b), expected);
+  EXPECT_NE(hash(a, Message()), expected);
+}
+
 TEST_P(DeviceStep, PointsComeFromTheInitialWeightsWhereQSaysNothing) {
   const Message q = normal(1);
   Message holes = q;

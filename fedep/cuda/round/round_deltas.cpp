@@ -10,16 +10,28 @@
 namespace fedep {
 namespace {
 
-// A sum of units back in numbers, as from_grid does it.
-float number_of(std::int64_t units, int exponent) {
-  return float(double(units) * std::ldexp(1.0, exponent));
-}
-
 float largest_of(const gpu::DeltaFacts& facts) {
   return facts.has_nan != 0 ? std::numeric_limits<float>::quiet_NaN() : facts.largest;
 }
 
+UnitArray sum_of(const gpu::DeltaRow* rows, std::size_t count, std::size_t size, int bits) {
+  UnitArray units;
+  if (bits > 32) {
+    units.wide = DeviceArray<std::int64_t>(size);
+    gpu::sum_units(rows, count, size, units.wide.data(), device_stream());
+  } else {
+    units.narrow = DeviceArray<std::int32_t>(size);
+    gpu::sum_units(rows, count, size, units.narrow.data(), device_stream());
+  }
+  return units;
+}
+
 }  // namespace
+
+// As from_grid does it.
+float number_of_units(std::int64_t units, int exponent) {
+  return float(double(units) * std::ldexp(1.0, exponent));
+}
 
 void RoundDeltas::add(Row row) {
   // An isotropic delta of a diagonal round is written out: its number stands for every element.
@@ -113,31 +125,47 @@ bool RoundDeltas::round_to(const Grid& grid, std::size_t client, double scale) {
   return row.inside;
 }
 
-DeviceMessage RoundDeltas::total(const Grid& grid) const {
+RoundDeltas::Sent RoundDeltas::sent() const {
   std::vector<gpu::DeltaRow> arrays;
-  std::int64_t lambda_units = 0;
+  Sent sent;
   for (const Row& row : rows_) {
     if (!row.inside) continue;
     arrays.push_back(row.eta);
-    lambda_units += row.lambda_units;
+    sent.lambda_units += row.lambda_units;
   }
-  const std::size_t count = arrays.size();
+  sent.count = arrays.size();
   if (diagonal()) {
     for (const Row& row : rows_) {
       if (row.inside) arrays.push_back(row.lambda);
     }
   }
-  const DeviceArray<gpu::DeltaRow> there(arrays);
+  sent.arrays = DeviceArray<gpu::DeltaRow>(arrays);
+  return sent;
+}
+
+DeviceMessage RoundDeltas::total(const Grid& grid) const {
+  const Sent own = sent();
   DeviceVector eta(size());
-  gpu::sum_on_grid(there.data(), count, size(), std::ldexp(1.0, grid.eta_exponent), eta.data(),
-                   device_stream());
+  gpu::sum_on_grid(own.arrays.data(), own.count, size(), std::ldexp(1.0, grid.eta_exponent),
+                   eta.data(), device_stream());
   if (!diagonal()) {
-    return {std::move(eta), number_of(lambda_units, grid.lambda_exponent)};
+    return {std::move(eta), number_of_units(own.lambda_units, grid.lambda_exponent)};
   }
   DeviceVector lambda(size());
-  gpu::sum_on_grid(there.data() + count, count, size(), std::ldexp(1.0, grid.lambda_exponent),
-                   lambda.data(), device_stream());
+  gpu::sum_on_grid(own.arrays.data() + own.count, own.count, size(),
+                   std::ldexp(1.0, grid.lambda_exponent), lambda.data(), device_stream());
   return {std::move(eta), std::move(lambda)};
+}
+
+DeltaUnits RoundDeltas::units(const Grid& grid) const {
+  const Sent own = sent();
+  DeltaUnits units{.eta = sum_of(own.arrays.data(), own.count, size(), grid.bits),
+                   .lambda = {},
+                   .lambda_number = own.lambda_units};
+  if (diagonal()) {
+    units.lambda = sum_of(own.arrays.data() + own.count, own.count, size(), grid.bits);
+  }
+  return units;
 }
 
 void RoundDeltas::move_factors(const Grid& grid, const SiteShape& shape,
@@ -170,7 +198,7 @@ void RoundDeltas::move_factors(const Grid& grid, const SiteShape& shape,
       arrays.push_back(factor);
       continue;
     }
-    const float sent = number_of(row.lambda_units, grid.lambda_exponent);
+    const float sent = number_of_units(row.lambda_units, grid.lambda_exponent);
     if (step.clocked) {
       site.numbers[0] = clocked(move.missed, *step.clocked, site.numbers[0], sent, site.numbers[1]);
       continue;

@@ -39,6 +39,18 @@ struct FactorStep {
   std::int64_t server_steps = 0;
 };
 
+// A sum of deltas in units of the grid, in 32 bits where that is the grid's width.
+struct UnitArray {
+  DeviceArray<std::int64_t> wide;
+  DeviceArray<std::int32_t> narrow;
+};
+struct DeltaUnits {
+  UnitArray eta, lambda;  // no lambda where it is a number
+  std::int64_t lambda_number = 0;
+};
+// A number of units back in what they are units of.
+float number_of_units(std::int64_t units, int exponent);
+
 // q and its mean must stay until the last call.
 class RoundDeltas {
  public:
@@ -56,6 +68,8 @@ class RoundDeltas {
   // Whether scale × delta fits the grid. If so it is in total().
   bool round_to(const Grid& grid, std::size_t client, double scale);
   DeviceMessage total(const Grid& grid) const;
+  // The same before units are made numbers, where those of others are still to be added.
+  DeltaUnits units(const Grid& grid) const;
   void move_factors(const Grid& grid, const SiteShape& shape, const std::vector<FactorMove>& moves,
                     const FactorStep& step) const;
 
@@ -67,6 +81,13 @@ class RoundDeltas {
     bool inside = false;
     std::int64_t lambda_units = 0;  // of an isotropic lambda on the grid
   };
+  // The rows that are sent: their etas, then in a diagonal round their lambdas.
+  struct Sent {
+    DeviceArray<gpu::DeltaRow> arrays;
+    std::size_t count = 0;  // of either
+    std::int64_t lambda_units = 0;
+  };
+  Sent sent() const;
   void add(Row row);
   std::size_t size() const { return global_.size(); }
   bool diagonal() const { return !global_.isotropic(); }

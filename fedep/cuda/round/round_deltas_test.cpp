@@ -74,6 +74,21 @@ TEST_P(Deltas, SumToTheHostsBits) {
       sum.add(*rounded);
     }
     EXPECT_EQ(to_host(deltas.total(grid)), sum.total()) << bits;
+    // In units, where others add theirs before they are made numbers.
+    const DeltaUnits units = deltas.units(grid);
+    const GridDelta expected = std::move(sum).take_units();
+    const auto here = [&](const UnitArray& array) {
+      std::vector<std::int64_t> values = array.wide.download();
+      for (const std::int32_t value : array.narrow.download()) values.push_back(value);
+      return values;
+    };
+    EXPECT_EQ(here(units.eta), expected.eta);
+    EXPECT_EQ(units.eta.narrow.size(), bits == 32 ? kSize : 0);
+    if (GetParam() == Family::diagonal) {
+      EXPECT_EQ(here(units.lambda), expected.lambda);
+    } else {
+      EXPECT_EQ(units.lambda_number, expected.lambda[0]);
+    }
   }
 }
 

@@ -94,6 +94,25 @@ struct Different {
   __device__ void merge(Value& v, Value w) const { v += w; }
 };
 
+struct Hash {
+  using Value = unsigned long long;
+  struct Loaded {
+    float value;
+    std::size_t i;
+  };
+  const float* x;
+  __device__ Value zero() const { return 0; }
+  __device__ Loaded load(int, std::size_t i) const { return {x[i], i}; }
+  __device__ void take(Value& v, const Loaded& loaded) const {
+    // splitmix64 of the place and the bits
+    Value z = (Value(loaded.i + 1) << 32) ^ Value(__float_as_uint(loaded.value));
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    v += z ^ (z >> 31);
+  }
+  __device__ void merge(Value& v, Value w) const { v += w; }
+};
+
 __global__ void remove_kernel(const RemovalRow* rows, std::size_t n) {
   const RemovalRow row = rows[blockIdx.x];
   for_each_group_of_row(n, [&](const Group& group) {
@@ -118,8 +137,22 @@ __device__ void load_terms(const DeltaRow& row, const Group& group, float2 (&ter
   if (row.b != nullptr) group.each([&](int j, std::size_t i) { terms[j].y = row.b[i]; });
 }
 
-__global__ void sum_kernel(const DeltaRow* rows, std::size_t count, std::size_t n, double unit,
-                           float* total) {
+// What becomes of a sum of units.
+struct AsNumbers {
+  double unit;
+  float* total;
+  __device__ void operator()(std::size_t i, long long sum) const {
+    total[i] = float(double(sum) * unit);
+  }
+};
+template <class T>
+struct AsUnits {
+  T* units;
+  __device__ void operator()(std::size_t i, long long sum) const { units[i] = T(sum); }
+};
+
+template <class Keep>
+__global__ void sum_kernel(const DeltaRow* rows, std::size_t count, std::size_t n, Keep keep) {
   for_each_group(first_index(), index_stride(), n, [&](const Group& group) {
     long long sum[kAtOnce] = {};
     for (std::size_t k = 0; k < count; k += 2) {  // after the last comes a row of zeros
@@ -131,7 +164,16 @@ __global__ void sum_kernel(const DeltaRow* rows, std::size_t count, std::size_t 
         sum[j] += units_of(terms[j], row.scale) + units_of(next_terms[j], next.scale);
       });
     }
-    group.each([&](int j, std::size_t i) { total[i] = float(double(sum[j]) * unit); });
+    group.each([&](int j, std::size_t i) { keep(i, sum[j]); });
+  });
+}
+
+template <class T>
+__global__ void numbers_kernel(const T* units, std::size_t n, AsNumbers numbers) {
+  for_each_group(first_index(), index_stride(), n, [&](const Group& group) {
+    T loaded[kAtOnce];
+    group.each([&](int j, std::size_t i) { loaded[j] = units[i]; });
+    group.each([&](int j, std::size_t i) { numbers(i, loaded[j]); });
   });
 }
 
@@ -216,6 +258,22 @@ __global__ void estimate_kernel(const float* eta, const float* lambda, float num
   }
 }
 
+template <class Keep>
+void sum_into(const char* name, const DeltaRow* rows, std::size_t count, std::size_t n,
+              const Keep& keep, CUstream_st* stream) {
+  if (n == 0) return;
+  sum_kernel<<<blocks_for(n, kThreads), kThreads, 0, stream>>>(rows, count, n, keep);
+  check_launch(name);
+}
+
+template <class T>
+void scale_into(const T* units, std::size_t n, double unit, float* total, CUstream_st* stream) {
+  if (n == 0) return;
+  numbers_kernel<<<blocks_for(n, kThreads), kThreads, 0, stream>>>(units, n,
+                                                                   AsNumbers{unit, total});
+  check_launch("numbers_of_units");
+}
+
 }  // namespace
 
 void remove_factors(const RemovalRow* rows, std::size_t count, std::size_t n, CUstream_st* stream) {
@@ -235,9 +293,27 @@ void measure_deltas(const DeltaRow* rows, std::size_t count, std::size_t n, void
 
 void sum_on_grid(const DeltaRow* rows, std::size_t count, std::size_t n, double unit, float* total,
                  CUstream_st* stream) {
-  if (n == 0) return;
-  sum_kernel<<<blocks_for(n, kThreads), kThreads, 0, stream>>>(rows, count, n, unit, total);
-  check_launch("sum_on_grid");
+  sum_into("sum_on_grid", rows, count, n, AsNumbers{unit, total}, stream);
+}
+
+void sum_units(const DeltaRow* rows, std::size_t count, std::size_t n, std::int64_t* units,
+               CUstream_st* stream) {
+  sum_into("sum_units", rows, count, n, AsUnits<std::int64_t>{units}, stream);
+}
+
+void sum_units(const DeltaRow* rows, std::size_t count, std::size_t n, std::int32_t* units,
+               CUstream_st* stream) {
+  sum_into("sum_units", rows, count, n, AsUnits<std::int32_t>{units}, stream);
+}
+
+void numbers_of_units(const std::int64_t* units, std::size_t n, double unit, float* total,
+                      CUstream_st* stream) {
+  scale_into(units, n, unit, total, stream);
+}
+
+void numbers_of_units(const std::int32_t* units, std::size_t n, double unit, float* total,
+                      CUstream_st* stream) {
+  scale_into(units, n, unit, total, stream);
 }
 
 void apply_step(const OptimizerStep& step, std::size_t n, float* x, const float* g, float* slot0,
@@ -280,6 +356,11 @@ void count_improper(const ImproperRow* rows, std::size_t count, std::size_t n, v
 void count_different(const float* a, const float* b, std::size_t n, void* scratch,
                      unsigned long long* out, CUstream_st* stream) {
   reduce("count_different", Different{a, b}, 1, n, scratch, out, stream);
+}
+
+void hash_elements(const float* x, std::size_t n, void* scratch, unsigned long long* out,
+                   CUstream_st* stream) {
+  reduce("hash_elements", Hash{x}, 1, n, scratch, out, stream);
 }
 
 void raise_to_floor(const FloorTask& task, std::size_t n, CUstream_st* stream) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "fedep/optim/average_element.h"
 #include "fedep/optim/clocked_step.h"
@@ -54,6 +55,17 @@ void measure_deltas(const DeltaRow* rows, std::size_t count, std::size_t n, void
 // 64-bit integers. Every row must fit.
 void sum_on_grid(const DeltaRow* rows, std::size_t count, std::size_t n, double unit, float* total,
                  CUstream_st* stream);
+
+// The same sum in two parts, between which others' units are added: units[i] = Σ_rows …, and
+// total[i] = unit × units[i]. In 32 bits every sum must fit them.
+void sum_units(const DeltaRow* rows, std::size_t count, std::size_t n, std::int64_t* units,
+               CUstream_st* stream);
+void sum_units(const DeltaRow* rows, std::size_t count, std::size_t n, std::int32_t* units,
+               CUstream_st* stream);
+void numbers_of_units(const std::int64_t* units, std::size_t n, double unit, float* total,
+                      CUstream_st* stream);
+void numbers_of_units(const std::int32_t* units, std::size_t n, double unit, float* total,
+                      CUstream_st* stream);
 
 // x and its slots follow g.
 void apply_step(const OptimizerStep& step, std::size_t n, float* x, const float* g, float* slot0,
@@ -104,6 +116,11 @@ void count_improper(const ImproperRow* rows, std::size_t count, std::size_t n, v
 // Elements in which a and b differ; NaN differs from everything.
 void count_different(const float* a, const float* b, std::size_t n, void* scratch,
                      unsigned long long* out, CUstream_st* stream);
+
+// Of every element's bits and place, whatever the order in which they are added up. scratch:
+// count_scratch(1) bytes.
+void hash_elements(const float* x, std::size_t n, void* scratch, unsigned long long* out,
+                   CUstream_st* stream);
 
 // Precisions below the floor are raised to it (optim/guard.cpp); null lambdas: the numbers.
 struct FloorTask {

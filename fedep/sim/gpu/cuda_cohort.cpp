@@ -131,6 +131,7 @@ class CudaLearning final : public CudaInference {
     room_->fisher.begin(now);
     CudaCohort cohort(now, room_->chains, room_->fisher);
     std::vector<ClientRunOf<V>> inferred = infer_cohort(cohort, *phase.algorithm, phase.inference);
+    if (meanwhile_) wait_for_device(meanwhile_);
     std::vector<ClientRunOf<V>> runs(visits.size());
     for (std::size_t row = 0; row < place.size(); ++row) {
       runs[place[row]] = std::move(inferred[row]);

@@ -8,7 +8,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "fedep/algorithm/client_run.h"
@@ -40,9 +42,15 @@ class CudaInference {
                                                        std::vector<CohortVisit> visits,
                                                        std::vector<VisitNumbers>& numbers) = 0;
 
+  // To be called now and then by the thread that called infer(), while that waits for the GPU.
+  void call_meanwhile(std::function<void()> meanwhile) { meanwhile_ = std::move(meanwhile); }
+
   // How long the GPU spent on the SGD steps of the latest infer(), moments of their iterates
   // included. Waits.
   virtual double training_seconds() const { return 0; }
+
+ protected:
+  std::function<void()> meanwhile_;
 };
 
 class LabelTape;

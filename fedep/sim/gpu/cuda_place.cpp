@@ -1,5 +1,6 @@
 #include "fedep/sim/gpu/cuda_place.h"
 
+#include <cstdlib>
 #include <optional>
 
 #include <fmt/ranges.h>
@@ -7,37 +8,58 @@
 #include "fedep/cuda/device/device.h"
 #include "fedep/cuda/device/device_gauge.h"
 #include "fedep/cuda/round/device_sites.h"
+#include "fedep/cuda/round/device_step.h"
 #include "fedep/message/check.h"
 #include "fedep/sim/gpu/cuda_cohort.h"
 #include "fedep/sim/gpu/cuda_evaluation.h"
+#include "fedep/sim/gpu/cuda_rank_executor.h"
 #include "fedep/sim/gpu/cuda_rounds.h"
 #include "fedep/sim/learning_task.h"
+#include "fedep/sim/place/mpi_place.h"
+#include "fedep/sim/ranks/mpi_ranks.h"
 #include "fedep/sim/score/score_state.h"
 
 namespace fedep {
 namespace {
 
+// One process's GPU, or one rank's of several that play together.
 class CudaPlace final : public Place {
  public:
   CudaPlace(const Recipe& recipe, const Task& task, const Dataset& data, SiteStore& home,
-            ProductPrecision precision)
+            const PlaceOptions& options)
       : sites_(home),
-        inference_(make_cuda_inference(data, recipe, precision)),
+        inference_(make_cuda_inference(data, recipe, options.precision)),
         recipe_(recipe),
-        evaluation_(data, recipe, precision),
-        rounds_(recipe.seed, task.population(), *inference_, &sites_) {
-    if (has_calibration_rows(data)) calibration_.emplace(*data.calibration(), recipe, precision);
+        population_(task.population()),
+        ranks_(options.ranks),
+        evaluation_(data, recipe, options.precision) {
+    if (ranks_ != nullptr) all_sites_.emplace(*ranks_, sites_);
+    rounds_.emplace(recipe.seed, task.population(), executor(task.population()));
+    if (has_calibration_rows(data)) {
+      calibration_.emplace(*data.calibration(), recipe, options.precision);
+    }
     reset_peak_device_memory();
   }
 
-  SiteStore& sites() override { return sites_; }
-  RoundNumbers play(ServerState& state, const Phase& phase) override {
-    return rounds_.play(state, phase);
+  SiteStore& sites() override {
+    if (all_sites_) return *all_sites_;
+    return sites_;
   }
-  void bring_home(ServerState& state) override { rounds_.bring_home(state); }
+  RoundNumbers play(ServerState& state, const Phase& phase) override {
+    const RoundNumbers numbers = rounds_->play(state, phase);
+    if (ranks_ != nullptr) {
+      const DeviceServerState& there = rounds_->on_gpu(state);
+      check_same_hash(*ranks_, state.round, hash_of({&there.global, &there.factors}));
+    }
+    return numbers;
+  }
+  void bring_home(ServerState& state) override { rounds_->bring_home(state); }
+  bool all_stop(bool wished) override {
+    return ranks_ == nullptr ? wished : any_wishes(*ranks_, wished);
+  }
 
   Metrics evaluate(const ServerState& state, bool last) override {
-    const DeviceServerState& there = rounds_.on_gpu(state);
+    const DeviceServerState& there = rounds_->on_gpu(state);
     const DeviceVector point = point_estimate(there);
     const ServerAverageOf<DeviceVector>& average = there.average;
     const StateViewOf<DeviceVector> view{
@@ -65,13 +87,28 @@ class CudaPlace final : public Place {
   }
 
  private:
-  DeviceSites sites_;
+  std::unique_ptr<ExecutorOf<DeviceVector>> executor(const Population& population) {
+    if (ranks_ == nullptr) {
+      return std::make_unique<CudaExecutor>(population, *inference_, &sites_);
+    }
+    const auto cost = [this](const ClientInfo& client) {
+      return visit_cost(recipe_.client, client);
+    };
+    return make_cuda_rank_executor(
+        {.population = population, .ranks = *ranks_, .sites = *all_sites_, .cost = cost},
+        *inference_, sites_);
+  }
+
+  DeviceSites sites_;  // this process's
   std::unique_ptr<CudaInference> inference_;
   Recipe recipe_;
+  const Population& population_;
+  Ranks* ranks_;                        // null: nobody plays along
+  std::optional<RankSites> all_sites_;  // of all ranks
   CudaEvaluation evaluation_;
   std::optional<CudaEvaluation> calibration_;
   StateScores scores_;  // of the latest evaluate()
-  CudaRounds rounds_;
+  std::optional<CudaRounds> rounds_;
 };
 
 }  // namespace
@@ -81,6 +118,27 @@ std::string cuda_problem() { return device_problem(); }
 std::string cuda_text(const PlaceOptions& options) {
   return fmt::format("cuda {} ({})", device_name(),
                      options.precision == ProductPrecision::tf32 ? "tf32" : "float32");
+}
+
+Processor cuda_processor() {
+  return {.kind = fmt::format("{}, {}", device_name(), device_software()),
+          .name = device_address()};
+}
+
+// Ranks of one machine take its GPUs in turn: this rank's is chosen before anything else is asked of it.
+std::string cuda_ranks_problem() {
+  if (const std::string why = mpi_ranks_problem(); !why.empty()) return why;
+  const std::size_t gpus = device_count();
+  if (gpus > 0) {
+    use_device(local_rank_of([](const char* name) -> const char* { return std::getenv(name); }) %
+               gpus);
+  }
+  return device_problem();
+}
+
+std::string cuda_ranks_text(const PlaceOptions& options) {
+  const std::size_t ranks = options.ranks == nullptr ? 1 : options.ranks->size();
+  return fmt::format("{}, {} rank{}", cuda_text(options), ranks, ranks == 1 ? "" : "s");
 }
 
 std::string cuda_remark(const Recipe& recipe) {
@@ -108,7 +166,16 @@ void check_cuda_place(const Recipe& recipe, const Task& task) {
 std::unique_ptr<Place> make_cuda_place(const Recipe& recipe, Task& task, SiteStore& home,
                                        const PlaceOptions& options) {
   check_cuda_place(recipe, task);
-  return std::make_unique<CudaPlace>(recipe, task, *task.data(), home, options.precision);
+  PlaceOptions alone = options;
+  alone.ranks = nullptr;
+  return std::make_unique<CudaPlace>(recipe, task, *task.data(), home, alone);
+}
+
+std::unique_ptr<Place> make_cuda_ranks_place(const Recipe& recipe, Task& task, SiteStore& home,
+                                             const PlaceOptions& options) {
+  check_cuda_place(recipe, task);
+  check_has_ranks("mpi_cuda", options);
+  return std::make_unique<CudaPlace>(recipe, task, *task.data(), home, options);
 }
 
 }  // namespace fedep

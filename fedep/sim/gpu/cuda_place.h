@@ -13,8 +13,16 @@ namespace fedep {
 std::string cuda_problem();
 std::string cuda_text(const PlaceOptions& options);
 std::string cuda_remark(const Recipe& recipe);
+Processor cuda_processor();
 void check_cuda_place(const Recipe& recipe, const Task& task);
 std::unique_ptr<Place> make_cuda_place(const Recipe& recipe, Task& task, SiteStore& home,
                                        const PlaceOptions& options);
+
+// The same where several ranks play together, each with a GPU of its machine, by its number there; with
+// fewer GPUs than ranks they share. cuda_ranks_problem() takes the GPU: to be asked before anything else.
+std::string cuda_ranks_problem();
+std::string cuda_ranks_text(const PlaceOptions& options);
+std::unique_ptr<Place> make_cuda_ranks_place(const Recipe& recipe, Task& task, SiteStore& home,
+                                             const PlaceOptions& options);
 
 }  // namespace fedep

@@ -10,9 +10,20 @@ std::string cuda_text(const PlaceOptions&) { throw InputError(cuda_problem()); }
 
 std::string cuda_remark(const Recipe&) { return ""; }
 
+Processor cuda_processor() { throw InputError(cuda_problem()); }
+
+std::string cuda_ranks_problem() { return cuda_problem(); }
+
+std::string cuda_ranks_text(const PlaceOptions&) { throw InputError(cuda_problem()); }
+
 void check_cuda_place(const Recipe&, const Task&) { throw InputError(cuda_problem()); }
 
 std::unique_ptr<Place> make_cuda_place(const Recipe&, Task&, SiteStore&, const PlaceOptions&) {
+  throw InputError(cuda_problem());
+}
+
+std::unique_ptr<Place> make_cuda_ranks_place(const Recipe&, Task&, SiteStore&,
+                                             const PlaceOptions&) {
   throw InputError(cuda_problem());
 }
 

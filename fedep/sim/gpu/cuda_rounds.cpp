@@ -11,7 +11,7 @@ const DeviceServerState& CudaRounds::on_gpu(const ServerState& state) {
 
 RoundNumbers CudaRounds::play(ServerState& state, const Phase& phase) {
   on_gpu(state);
-  const RoundNumbers numbers = play_round(*there_, phase, seed_, population_, executor_);
+  const RoundNumbers numbers = play_round(*there_, phase, seed_, population_, *executor_);
   state.round = there_->round;
   state.grid = there_->grid;
   return numbers;

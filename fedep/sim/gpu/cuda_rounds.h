@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "fedep/cuda/round/device_state.h"
 #include "fedep/round/round_parts.h"
@@ -17,7 +19,11 @@ class CudaRounds {
   // As CudaRows.
   CudaRounds(std::uint64_t seed, const Population& population, CudaInference& inference,
              DeviceSites* sites)
-      : seed_(seed), population_(population), executor_(population, inference, sites) {}
+      : CudaRounds(seed, population, std::make_unique<CudaExecutor>(population, inference, sites)) {
+  }
+  CudaRounds(std::uint64_t seed, const Population& population,
+             std::unique_ptr<ExecutorOf<DeviceVector>> executor)
+      : seed_(seed), population_(population), executor_(std::move(executor)) {}
 
   // Plays round state.round and moves the state on.
   RoundNumbers play(ServerState& state, const Phase& phase);
@@ -34,7 +40,7 @@ class CudaRounds {
 
   std::uint64_t seed_;
   const Population& population_;
-  CudaExecutor executor_;
+  std::unique_ptr<ExecutorOf<DeviceVector>> executor_;
   std::optional<DeviceServerState> there_;
 };
 

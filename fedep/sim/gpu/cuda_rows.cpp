@@ -95,7 +95,8 @@ void CudaRows::fetch_next_rounds_factors() {
   sites_->prefetch(keys);
 }
 
-// cavity.h's formulas, for all clients at once; of `share`, q/q_0 is made once.
+// cavity.h's formulas, for all clients at once; of `share`, q/q_0 is made once. An own factor counts
+// 1/ρ (Phase::penalty).
 std::vector<DeviceMessage> CudaRows::without_factors() const {
   const DeviceMessage& q = round_->global;
   const bool own = round_->phase.stateful(), diagonal = !q.isotropic();
@@ -106,7 +107,7 @@ std::vector<DeviceMessage> CudaRows::without_factors() const {
   std::vector<DeviceMessage> cavities;
   for (std::size_t r = 0; r < asked_.size(); ++r) {
     if (!own) check_in("average_factor", "share", asked_[r].task.share, 0, 1);
-    const float share = own ? 1.0f : float(asked_[r].task.share);
+    const float share = float(own ? 1 / round_->phase.penalty : asked_[r].task.share);
     DeviceSite* const site = own ? factors_[r] : nullptr;
     const MissedSteps missed = own ? missed_[r] : MissedSteps{};
     const auto remove = [&](const DeviceVector& whole, const float* part, const float* momentum) {
@@ -133,10 +134,33 @@ std::vector<DeviceMessage> CudaRows::without_factors() const {
   return cavities;
 }
 
+// Around q's mean, of point estimates; in `dual` less what the client remembers, its factor's eta.
+std::vector<DeviceMessage> CudaRows::proximal_cavities() const {
+  std::vector<DeviceVector> centers(asked_.size(), round_->mean);
+  if (round_->phase.cavity == CavityKind::dual) {
+    std::vector<gpu::RemovalRow> rows;
+    for (std::size_t r = 0; r < asked_.size(); ++r) {
+      float* const center = centers[r].data();
+      rows.push_back({.whole = center, .part = factors_[r]->eta(shape_, 0), .left = center});
+    }
+    const DeviceArray<gpu::RemovalRow> there(rows);
+    gpu::remove_factors(there.data(), rows.size(), round_->mean.size(), device_stream());
+  }
+  std::vector<DeviceMessage> cavities;
+  for (std::size_t r = 0; r < asked_.size(); ++r) {
+    cavities.push_back(
+        proximal_cavity(centers[r], round_->phase.mu, double(asked_[r].info->examples)));
+  }
+  return cavities;
+}
+
 std::vector<DeviceMessage> CudaRows::form_cavities() {
   const Phase& phase = round_->phase;
   if (phase.cavity == CavityKind::own_factor || phase.cavity == CavityKind::share) {
     return without_factors();
+  }
+  if (phase.cavity == CavityKind::proximal || phase.cavity == CavityKind::dual) {
+    return proximal_cavities();
   }
   std::vector<DeviceMessage> cavities(asked_.size());
   // A chain that is told nothing but where to start needs no vectors for that.

@@ -52,6 +52,7 @@ class CudaRows final : public Rows<DeviceVector> {
 
   // The exact sum of all that is sent.
   DeviceMessage total() const { return deltas_->total(round_->grid); }
+  DeltaUnits units() const { return deltas_->units(round_->grid); }
   // Factors of `taken` (indices in the population, ascending) follow what was sent by this part of
   // their steps; all others stay where they were.
   void settle(std::span<const std::size_t> taken, const StepPart& part);
@@ -60,6 +61,7 @@ class CudaRows final : public Rows<DeviceVector> {
   void find_factors();
   void fetch_next_rounds_factors();
   std::vector<DeviceMessage> without_factors() const;
+  std::vector<DeviceMessage> proximal_cavities() const;
 
   const Population& population_;
   CudaInference& inference_;

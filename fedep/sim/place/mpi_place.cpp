@@ -7,23 +7,14 @@
 
 #include "fedep/data/fingerprint.h"
 #include "fedep/message/error.h"
-#include "fedep/sim/chain/chain.h"
 #include "fedep/sim/machine.h"
 #include "fedep/sim/place/serial.h"
 #include "fedep/sim/place/threads.h"
 #include "fedep/sim/ranks/mpi_ranks.h"
 #include "fedep/sim/ranks/rank_executor.h"
-#include "fedep/sim/ranks/rank_sites.h"
 
 namespace fedep {
 namespace {
-
-// A visit without its steps (a cavity, a delta, a factor's step) costs about as much as one of them.
-constexpr std::int64_t kVisitWithoutSteps = 1;
-
-std::int64_t cost_of(const ClientSettings& settings, const ClientInfo& client) {
-  return kVisitWithoutSteps + std::int64_t(steps_of_visit(settings, false, client.examples));
-}
 
 std::uint64_t hash_of(const Message& message) {
   return fingerprint(std::as_bytes(message.eta().span())) ^
@@ -49,9 +40,9 @@ class MpiPlace final : public Place {
         {.population = task.population(),
          .ranks = ranks_,
          .sites = sites_,
-         .own = *own_,
          .threads = options.threads,
-         .cost = [&](const ClientInfo& client) { return cost_of(recipe_.client, client); }});
+         .cost = [&](const ClientInfo& client) { return visit_cost(recipe_.client, client); }},
+        *own_);
   }
 
   SiteStore& sites() override { return sites_; }
@@ -62,11 +53,7 @@ class MpiPlace final : public Place {
     return numbers;
   }
   void bring_home(ServerState&) override {}
-  bool all_stop(bool wished) override {
-    std::int32_t wishes = wished;
-    ranks_.sum(std::span(&wishes, 1));
-    return wishes > 0;
-  }
+  bool all_stop(bool wished) override { return any_wishes(ranks_, wished); }
   Metrics evaluate(const ServerState& state, bool last) override {
     return task_.evaluate_over(ranks_, state, last);
   }
@@ -101,25 +88,27 @@ std::string mpi_text(const PlaceOptions& options) {
 
 std::unique_ptr<Place> make_mpi_place(const Recipe& recipe, Task& task, SiteStore& home,
                                       const PlaceOptions& options) {
-  if (options.ranks == nullptr) {
-    throw InputError(
-        "place mpi: ranks must have been started, by mpirun or srun, but this process stands "
-        "alone");
-  }
+  check_has_ranks("mpi", options);
   return std::make_unique<MpiPlace>(recipe, task, home, options);
+}
+
+void check_has_ranks(std::string_view place, const PlaceOptions& options) {
+  if (options.ranks != nullptr) return;
+  throw InputError(fmt::format(
+      "place {}: ranks must have been started, by mpirun or srun, but this process stands alone",
+      place));
+}
+
+bool any_wishes(Ranks& ranks, bool wished) {
+  std::int32_t wishes = wished;
+  ranks.sum(std::span(&wishes, 1));
+  return wishes > 0;
 }
 
 void check_same_state(Ranks& ranks, const ServerState& state) {
   // ADMM's product of all factors is not in q before the next step.
   const std::uint64_t hash = hash_of(state.global) ^ (5 * hash_of(state.factors));
-  const std::vector<Bytes> all = ranks.gather(bytes_of(hash));
-  for (std::size_t rank = 1; rank < all.size(); ++rank) {
-    if (all[rank] == all[0]) continue;
-    throw RunError(fmt::format(
-        "round {}: all ranks must have come to the same q, but rank {}'s is another than rank 0's: "
-        "bad memory, CPUs that compute differently, or a mistake of this program",
-        state.round, rank));
-  }
+  check_same_hash(ranks, state.round, hash);
 }
 
 }  // namespace fedep

@@ -26,6 +26,7 @@ constexpr std::array kPlaces{
              .own_memory = false,
              .problem = host_problem,
              .text = host_text,
+             .processor = nullptr,
              .remark = host_remark,
              .check = check_host_place,
              .make = make_serial_place},
@@ -37,6 +38,7 @@ constexpr std::array kPlaces{
              .own_memory = false,
              .problem = host_problem,
              .text = host_text,
+             .processor = nullptr,
              .remark = host_remark,
              .check = check_host_place,
              .make = make_threads_place},
@@ -48,6 +50,7 @@ constexpr std::array kPlaces{
              .own_memory = true,
              .problem = cuda_problem,
              .text = cuda_text,
+             .processor = cuda_processor,
              .remark = cuda_remark,
              .check = check_cuda_place,
              .make = make_cuda_place},
@@ -59,9 +62,22 @@ constexpr std::array kPlaces{
              .own_memory = false,
              .problem = mpi_problem,
              .text = mpi_text,
+             .processor = nullptr,
              .remark = host_remark,
              .check = check_host_place,
              .make = make_mpi_place},
+    PlaceRow{.name = "mpi_cuda",
+             .summary = "several processes with a GPU each, on one machine or many",
+             .device = "cuda",
+             .most_threads = kAnyThreads,
+             .over_ranks = true,
+             .own_memory = true,
+             .problem = cuda_ranks_problem,
+             .text = cuda_ranks_text,
+             .processor = cuda_processor,
+             .remark = cuda_remark,
+             .check = check_cuda_place,
+             .make = make_cuda_ranks_place},
 };
 
 }  // namespace
@@ -74,10 +90,6 @@ const PlaceRow& find_place(std::string_view device, std::size_t threads, bool ov
     if (row.device == device && threads <= row.most_threads && row.over_ranks == over_ranks)
       return row;
     if (std::ranges::count(devices, row.device) == 0) devices.push_back(row.device);
-  }
-  if (std::ranges::count(devices, device) > 0) {
-    throw InputError(fmt::format(
-        "device {}: several ranks cannot play there yet, only one process can", device));
   }
   throw InputError(unknown_name("device", device, devices));
 }

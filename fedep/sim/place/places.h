@@ -29,6 +29,12 @@ struct PlaceOptions {
   ProductPrecision precision = ProductPrecision::tf32;  // of products on a GPU
 };
 
+// What computes at a place beside the CPU.
+struct Processor {
+  std::string kind;  // of one kind have one arithmetic: "NVIDIA H200, driver 13.0, runtime 13.0"
+  std::string name;  // which of its machine's, "0000:1B:00.0"
+};
+
 struct PlaceRow {
   std::string_view name;
   std::string_view summary;
@@ -40,6 +46,8 @@ struct PlaceRow {
   std::string (*problem)();
   // As run logs name it: "cpu: <model>, 2 threads", "cuda NVIDIA H200 (tf32)".
   std::string (*text)(const PlaceOptions& options);
+  // Null where there is none; else this process's, where problem() knows of none.
+  Processor (*processor)();
   // Empty, or one line for the log: why this recipe's clients run more slowly than others do.
   std::string (*remark)(const Recipe& recipe);
   // Throws InputError for a task that cannot be played there, before anything is made for it.

@@ -42,4 +42,13 @@ Launch launch_of(const char* (*get)(const char* name)) {
   return {};
 }
 
+// Open MPI's mpirun; Intel's; those of MPICH; srun, which sets its own for batch scripts too.
+std::size_t local_rank_of(const char* (*get)(const char* name)) {
+  for (const char* const name :
+       {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PMI_LOCAL_RANK", "SLURM_LOCALID"}) {
+    if (const auto rank = number_in(get, name)) return *rank;
+  }
+  return 0;
+}
+
 }  // namespace fedep

@@ -3,28 +3,16 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 
 #include "fedep/round/collector.h"
-#include "fedep/round/population.h"
-#include "fedep/sim/ranks/rank_sites.h"
-#include "fedep/sim/ranks/ranks.h"
+#include "fedep/sim/ranks/round_shares.h"
 
 namespace fedep {
 
-struct RankExecutorParts {
-  const Population& population;
-  Ranks& ranks;
-  RankSites& sites;
-  CollectingExecutor& own;  // plays this rank's clients, on sites.own()
-  std::size_t threads = 1;  // of every rank
-  // What a visit costs, in steps; the same on every rank.
-  std::function<std::int64_t(const ClientInfo&)> cost;
-};
-
-std::unique_ptr<Executor> make_rank_executor(RankExecutorParts parts);
+// `own` plays this rank's clients, on sites.own(); it must outlive the result.
+std::unique_ptr<Executor> make_rank_executor(SharingParts parts, CollectingExecutor& own);
 
 // The ranks' sums of one array of a round added up, on a grid of so many bits, times 2^exponent.
 // `units` has the sum then, `out` as many numbers.

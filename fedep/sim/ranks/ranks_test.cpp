@@ -369,12 +369,25 @@ TEST(Launch, IsReadFromTheLaunchersVariables) {
             "");
 }
 
-TEST(MpiPlace, NeedsRanksAndHasNoneOnAGpu) {
+TEST(Launch, SaysWhichOfItsMachineAProcessIs) {
+  EXPECT_EQ(local_rank_of([](const char*) -> const char* { return nullptr; }), 0u);
+  // In a batch script srun's variable is the script's own.
+  const auto both = [](const char* name) -> const char* {
+    const std::string_view asked = name;
+    return asked == "OMPI_COMM_WORLD_LOCAL_RANK" ? "3" : asked == "SLURM_LOCALID" ? "0" : nullptr;
+  };
+  EXPECT_EQ(local_rank_of(both), 3u);
+  EXPECT_EQ(local_rank_of([](const char* name) -> const char* {
+              return std::string_view(name) == "SLURM_LOCALID" ? "5" : nullptr;
+            }),
+            5u);
+}
+
+TEST(MpiPlace, NeedsRanks) {
   const Recipe recipe = uneven_recipe("fed_ep", 64);
   const auto task = make_task(recipe, "");
   const auto home = make_memory_store();
   EXPECT_THROW(mpi_row().make(recipe, *task, *home, {}), InputError);
-  EXPECT_THROW(find_place("cuda", 1, true), InputError);
 }
 
 }  // namespace
