@@ -12,6 +12,7 @@
 #include "fedep/message/check.h"
 #include "fedep/sim/gpu/cuda_cohort.h"
 #include "fedep/sim/gpu/cuda_evaluation.h"
+#include "fedep/sim/gpu/cuda_factor_gap.h"
 #include "fedep/sim/gpu/cuda_rank_executor.h"
 #include "fedep/sim/gpu/cuda_rounds.h"
 #include "fedep/sim/learning_task.h"
@@ -54,6 +55,11 @@ class CudaPlace final : public Place {
     return numbers;
   }
   void bring_home(ServerState& state) override { rounds_->bring_home(state); }
+  // Where ranks share clients out, stores add their sums up.
+  std::optional<FactorGap> factor_gap(const ServerState& state, const Phase& phase) override {
+    if (ranks_ != nullptr) return {};
+    return cuda_factor_gap(state, phase, population_, sites_);
+  }
   bool all_stop(bool wished) override {
     return ranks_ == nullptr ? wished : any_wishes(*ranks_, wished);
   }
