@@ -42,7 +42,6 @@ struct Algorithm {
   bool infers_precision = true;  // else q's stays the prior's
   // The inference methods with which it is what its name says; none: all.
   std::array<std::string_view, 2> methods = {};
-  bool on_gpu = true;
 };
 
 // Every algorithm there is; one row each in registry.cpp.

@@ -22,6 +22,7 @@ DeviceServerState to_device(const ServerState& state) {
           .initial = to_device(state.initial),
           .prior = to_device(state.prior),
           .global = to_device(state.global),
+          .factors = to_device(state.factors),
           .optimizer = to_device(state.optimizer),
           .unvisited = {to_device(state.unvisited.per_example)},
           .step_scales = state.step_scales,
@@ -39,6 +40,7 @@ void bring_home(const DeviceServerState& from, ServerState& to) {
   to.grid = from.grid;
   to.step_scales = from.step_scales;
   to.global = to_host(from.global);
+  to.factors = to_host(from.factors);
   to.optimizer = to_host(from.optimizer);
   to.average = to_host(from.average);
 }

@@ -13,7 +13,8 @@ namespace fedep {
 using DeviceServerState = ServerStateOf<DeviceVector>;
 
 DeviceServerState to_device(const ServerState& state);
-// What rounds change: q, the optimizer, its steps' scales, the average, round and grid.
+// What rounds change: q, ADMM's product of factors, the optimizer, its steps' scales, the average,
+// round and grid.
 void bring_home(const DeviceServerState& from, ServerState& to);
 
 ServerAverage to_host(const ServerAverageOf<DeviceVector>& average);

@@ -36,16 +36,29 @@ std::string name_of(const Setting& setting) {
          (setting.large ? "_large" : "") + (setting.scheduled ? "_scheduled" : "");
 }
 
+// Of inference, that a GPU has.
+std::vector<std::string> methods_there() {
+  std::vector<std::string> names;
+  for (const Method& method : methods()) {
+    if (method.on_gpu) names.emplace_back(method.name);
+  }
+  return names;
+}
+
 std::vector<Setting> settings() {
   std::vector<Setting> all;
   for (const std::string model : {"resnet_small", "cnn"}) {
     all.push_back({model, "fed_avg", ""});
     all.push_back({model, "fed_pa", "sample_moments"});
     for (const std::string algorithm : {"fed_ep", "fed_sep"}) {
-      for (const Method& method : methods()) {
-        all.push_back({model, algorithm, std::string(method.name)});
+      for (const std::string& method : methods_there()) {
+        all.push_back({model, algorithm, method});
       }
     }
+    all.push_back({model, "fed_prox", ""});
+    all.push_back({model, "fed_dyn", ""});
+    all.push_back({model, "fed_lap", "map"});
+    all.push_back({model, "bayes_admm", "laplace"});
   }
   all.push_back({.model = "resnet_small",
                  .algorithm = "fed_sep",
@@ -70,11 +83,8 @@ std::vector<Setting> settings() {
         {.model = "resnet_small", .algorithm = "fed_ep", .method = method, .per_position = true});
   }
   all.push_back({.model = "cnn", .algorithm = "fed_avg", .method = "", .loss_times_batch = true});
-  for (const Method& method : methods()) {
-    all.push_back({.model = "cnn",
-                   .algorithm = "fed_sep",
-                   .method = std::string(method.name),
-                   .large = true});
+  for (const std::string& method : methods_there()) {
+    all.push_back({.model = "cnn", .algorithm = "fed_sep", .method = method, .large = true});
   }
   for (const std::string model : {"resnet_small", "cnn"}) {
     all.push_back({.model = model, .algorithm = "fed_avg", .method = "", .scheduled = true});
@@ -106,8 +116,11 @@ Recipe recipe_of(const Setting& setting) {
   recipe.client.loss_times_batch = setting.loss_times_batch;
   if (setting.loss_times_batch) recipe.client.optimizer.lr /= 4;
   if (setting.epochs > 0) recipe.client.epochs = setting.epochs;
-  // At 0.005 rounding grows to 2e-4 in so many steps.
-  if (setting.epochs > 0 || setting.large) recipe.client.optimizer.lr = 1e-3;
+  // At 0.005 rounding grows to 2e-4 in so many steps; at 0.01 to 3e-4 in last iterates of networks with
+  // precisions, which no average calms.
+  if (setting.epochs > 0 || setting.large || setting.method == "map") {
+    recipe.client.optimizer.lr = 1e-3;
+  }
   if (setting.per_position) {
     // Over four channels at one position the norm's derivative is large, and rounding grows from
     // step to step: at a rate of 0.01 an emulation of these kernels ended 1e-3 to 1e-2 off after
@@ -195,8 +208,8 @@ TEST_F(CudaLearningTest, FewerThanOneLabelInTenThousandIsDrawnDifferently) {
 }
 
 TEST_F(CudaLearningTest, AClientWithoutExamplesReturnsWhereItStarted) {
-  for (const Method& method : methods()) {
-    World world("cnn", recipe_for("cnn", "fed_sep", method.name));
+  for (const std::string& method : methods_there()) {
+    World world("cnn", recipe_for("cnn", "fed_sep", method));
     const std::vector<Phase> phases =
         plan_phases(world.recipe(), [](std::string_view name) { return find_method(name).family; });
     const auto inference =
@@ -212,18 +225,18 @@ TEST_F(CudaLearningTest, AClientWithoutExamplesReturnsWhereItStarted) {
     std::vector<VisitNumbers> numbers(2);
     const auto runs =
         inference->infer(1, 0, phases[0], to_device(start), std::move(visits), numbers);
-    EXPECT_EQ(to_host(runs[1].tilted), cavity) << method.name;
+    EXPECT_EQ(to_host(runs[1].tilted), cavity) << method;
     EXPECT_EQ(numbers[1].steps, 0u);
-    EXPECT_FALSE(to_host(runs[0].tilted) == cavity) << method.name;
+    EXPECT_FALSE(to_host(runs[0].tilted) == cavity) << method;
   }
 }
 
 TEST_F(CudaLearningTest, ARoundRepeatsInEveryBitWhateverWasPlayedBefore) {
-  for (const Method& method : methods()) {
-    World world("resnet_small", recipe_for("resnet_small", "fed_ep", method.name));
+  for (const std::string& method : methods_there()) {
+    World world("resnet_small", recipe_for("resnet_small", "fed_ep", method));
     const Ended once = world.on_gpu(ProductPrecision::tf32, nullptr);
     const Ended again = world.on_gpu(ProductPrecision::tf32, nullptr);
-    EXPECT_EQ(once.state, again.state) << method.name;
+    EXPECT_EQ(once.state, again.state) << method;
   }
 }
 

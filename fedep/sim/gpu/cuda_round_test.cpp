@@ -145,6 +145,14 @@ Phase phase_of(const Case& c) {
   phase.cooldown = c.cooldown;
   phase.schedule = c.schedule;
   phase.clock = c.clock;
+  if (algorithm.plain_steps) {
+    phase.server_optimizer = phase.factor_optimizer = {.name = "sgd", .lr = 1};
+  }
+  if (algorithm.step == StepRule::admm) {
+    if (!algorithm.point_estimate) phase.penalty = 1.5;
+    phase.damping = {.rule = DampingRule::constant, .constant = 0.5 * phase.penalty};
+  }
+  phase.mu = 0.1;
   phase.average = c.average;
   phase.clients_per_round = 5;
   phase.grid_bits = c.bits;
@@ -266,8 +274,13 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Case{.algorithm = "fed_avg"}, Case{.algorithm = "fed_avg", .optimizer = "adam"},
         Case{.algorithm = "fed_avg", .clip = 3, .tolerance = 1e-6, .far_off = false},
-        Case{.algorithm = "fed_pa", .tolerance = 1e-5}, Case{.algorithm = "fed_sep"},
-        Case{.algorithm = "fed_sep", .family = Family::diagonal},
+        Case{.algorithm = "fed_pa", .tolerance = 1e-5}, Case{.algorithm = "fed_prox"},
+        Case{.algorithm = "fed_dyn"},
+        Case{.algorithm = "fed_dyn",
+             .schedule = {.server_rate = RoundSchedule{.kind = ScheduleKind::cosine}}},
+        Case{.algorithm = "bayes_admm"},
+        Case{.algorithm = "bayes_admm", .family = Family::diagonal, .guard = GuardMode::back_off},
+        Case{.algorithm = "fed_sep"}, Case{.algorithm = "fed_sep", .family = Family::diagonal},
         Case{.algorithm = "fed_sep", .family = Family::diagonal, .guard = GuardMode::back_off},
         Case{.algorithm = "fed_sep", .family = Family::diagonal, .guard = GuardMode::floor},
         Case{.algorithm = "fed_sep", .family = Family::diagonal, .guard = GuardMode::skip},
