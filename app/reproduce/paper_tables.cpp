@@ -254,6 +254,7 @@ constexpr std::array kTables{
     PaperTable{"field", "synthetic, all algorithms", kFieldMeasures},
     PaperTable{"field_linear", "CIFAR-100, small linear model, all algorithms",
                kFieldLinearMeasures},
+    PaperTable{"field_deep", "CIFAR-100, ResNet-18, six algorithms", kFieldLinearMeasures},
     PaperTable{"few", "25 clients of CIFAR-100, small linear model", kFieldLinearMeasures},
     PaperTable{"ahead", "CIFAR-100, averages, schedules and a temperature", kAheadMeasures},
 };
