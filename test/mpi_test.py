@@ -23,6 +23,8 @@ from pathlib import Path
 from program import RECIPE, FolderTest, Program, contents, log_lines
 
 PROGRAM = LIBRARY = None
+# Launchers inherit what is blocked here, and would not hear what these tests send them.
+signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGUSR1})
 CYCLES = 5
 ALL = False
 NUMBERS = [(ranks, threads) for threads in (1, 2) for ranks in (3, 2, 7, 4, 1)]
@@ -161,6 +163,18 @@ class RanksTest(FolderTest):
     def setUp(self):
         super().setUp()
         self.runs = 0
+
+    def assert_stops(self, launcher, number):
+        """The launcher passes a signal on, and all ranks stop after their round. Leaves none behind."""
+        launcher.send_signal(number)
+        try:
+            _, errors = launcher.communicate(timeout=120)
+        except subprocess.TimeoutExpired:
+            launcher.kill()
+            _, errors = launcher.communicate()
+            self.fail(f"the run went on for two minutes: {errors}")
+        self.assertEqual(launcher.returncode, 130, errors)
+        return errors
 
     def recipe(self, text):
         file = self.folder / "recipe.toml"
@@ -404,9 +418,7 @@ every = 4
             over(2, *arguments, "--out", out), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=QUIET
         )
         wait_for(self, lambda: len(list(out.rglob("log.jsonl"))) >= 2, launcher)
-        launcher.send_signal(signal.SIGUSR1)
-        _, errors = launcher.communicate(timeout=60)
-        self.assertEqual(launcher.returncode, 130, errors)
+        self.assert_stops(launcher, signal.SIGUSR1)
         self.assertFalse((out / "sweep.json").exists())
         self.assertEqual(play(3, *arguments, "--out", out).returncode, 0)
         logs = sorted(alone.rglob("log.jsonl"))

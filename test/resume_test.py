@@ -241,6 +241,13 @@ class Interrupt(RunTest):
                         self.assertTrue((out / f"checkpoint-{played}.safetensors").exists())
                         self.assert_ends_like(expected, out, *settings)
 
+    def test_is_heard_where_whoever_started_the_run_had_blocked_it(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
+            with self.subTest(signal=number):
+                block = lambda: signal.pthread_sigmask(signal.SIG_BLOCK, {number})
+                stopped = self.play(self.new_run(), env=at_call(40, number), preexec_fn=block)
+                self.assertEqual(stopped.returncode, 130, stopped.stderr)
+
     def test_says_where_it_goes_on_if_checkpoints_are_without_factors(self):
         self.recipe.write_text(RECIPE + "factors = false\n")
         expected = self.uninterrupted()

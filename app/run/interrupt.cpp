@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 #include <csignal>
+#include <initializer_list>
 
 namespace fedep {
 namespace {
@@ -21,9 +22,14 @@ extern "C" void on_interrupt(int) {
 
 void catch_interrupts(bool one_of_several) {
   if (one_of_several) is_rank = 1;
-  std::signal(SIGINT, on_interrupt);
-  std::signal(SIGTERM, on_interrupt);
-  std::signal(SIGUSR1, on_interrupt);
+  sigset_t ours;
+  sigemptyset(&ours);
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) {
+    std::signal(signal, on_interrupt);
+    sigaddset(&ours, signal);
+  }
+  // Whoever started us may have blocked them, which is inherited: they would never be heard.
+  pthread_sigmask(SIG_UNBLOCK, &ours, nullptr);
 }
 
 bool interrupt_requested() { return requests > 0; }
