@@ -1,4 +1,6 @@
 #include <mutex>
+#include <set>
+#include <utility>
 
 #include "fedep/round/site_store.h"
 #include "fedep/store/site_files.h"
@@ -55,7 +57,7 @@ class DiskStore final : public SiteStore {
   MeanShelf& means() override { return means_; }
 
   SiteManifest save() override {
-    saved_.push_back(settled_);
+    saved_.insert(settled_.begin(), settled_.end());
     SiteManifest manifest = settled_;
     manifest.merge(means_.manifest());
     return manifest;
@@ -66,13 +68,14 @@ class DiskStore final : public SiteStore {
     for (const auto& [client, round] : clients) files_.read(client, round);  // throws if damaged
     means_.restore(manifest);
     settled_ = clients;
-    saved_ = {manifest};
+    saved_ = {manifest.begin(), manifest.end()};
     proposed_.clear();
   }
 
   void keep_only(std::span<const SiteManifest> manifests) override {
-    saved_.assign(manifests.begin(), manifests.end());
-    std::vector<SiteManifest> wanted = saved_;
+    saved_.clear();
+    for (const SiteManifest& manifest : manifests) saved_.insert(manifest.begin(), manifest.end());
+    std::vector<SiteManifest> wanted(manifests.begin(), manifests.end());
     wanted.push_back(settled_);
     wanted.push_back(means_.manifest());
     files_.keep_only(wanted);
@@ -110,11 +113,7 @@ class DiskStore final : public SiteStore {
   }
 
   void remove_unless_saved(std::uint64_t client, std::int64_t round) const {
-    for (const SiteManifest& manifest : saved_) {
-      const auto found = manifest.find(client);
-      if (found != manifest.end() && found->second == round) return;
-    }
-    files_.remove(client, round);
+    if (!saved_.contains({client, round})) files_.remove(client, round);
   }
 
   SiteFiles files_;
@@ -122,7 +121,9 @@ class DiskStore final : public SiteStore {
   mutable std::mutex mutex_;  // guards both maps
   SiteManifest settled_;
   SiteManifest proposed_;
-  std::vector<SiteManifest> saved_;  // what checkpoints name
+  // What checkpoints name, each once: nobody but keep_only ends its growth, and where ranks keep
+  // factors on GPUs it is asked on one of them only.
+  std::set<std::pair<std::uint64_t, std::int64_t>> saved_;  // client, round
 };
 
 }  // namespace

@@ -276,6 +276,41 @@ TEST_F(SiteStores, KeepsNoFileThatNothingCanAskForAgain) {
   EXPECT_THROW(store->restore(saved), InputError);
 }
 
+// However often it was saved, and whatever was settled since.
+TEST_F(SiteStores, KeepsFilesOfSavedStatesUntilItIsToldWhichToKeep) {
+  auto store = make_disk_store(folder_ / "disk");
+  const auto visit = [&](std::int64_t round) {
+    store->propose(7, round, state_of(float(round)));
+    store->settle(round, kOnlyClient7);
+  };
+  for (std::int64_t round = 0; round < 5; ++round) {
+    visit(round);
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(store->save(), (SiteManifest{{7, round}}));
+  }
+  visit(5);
+  visit(6);  // nobody saved 5
+  EXPECT_EQ(files("disk"), 6u);
+  for (const std::int64_t round : {0, 1, 2, 3, 4}) {
+    store->restore({{7, round}});
+    EXPECT_EQ(store->get(7), state_of(float(round)));
+  }
+  store = make_disk_store(folder_ / "disk");  // another process goes on from round 4
+  store->restore({{7, 4}});
+  visit(7);
+  EXPECT_TRUE(fs::exists(site_file(folder_ / "disk", 7, 4)));
+  store->save();
+  store->keep_only(std::vector<SiteManifest>{{{7, 1}}, {{7, 3}}});
+  EXPECT_EQ(files("disk"), 3u);
+  visit(8);  // 7 was saved, but is not to be kept
+  EXPECT_EQ(files("disk"), 3u);
+  store->restore({{7, 1}});
+  visit(9);
+  EXPECT_TRUE(fs::exists(site_file(folder_ / "disk", 7, 1)));
+  store->keep_only({});
+  EXPECT_EQ(files("disk"), 1u);
+  EXPECT_EQ(store->get(7), state_of(9));
+}
+
 TEST_F(SiteStores, AnotherProcessFindsWhatWasSaved) {
   for (const bool on_disk : {true, false}) {
     const fs::path folder = folder_ / (on_disk ? "disk" : "memory");
