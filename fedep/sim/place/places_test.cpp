@@ -86,7 +86,10 @@ TEST_P(Places, PlayTheSerialPlacesRoundsOrRefuse) {
     EXPECT_THROW(play(row, 3), InputError);
     return;
   }
-  if (row.over_ranks) GTEST_SKIP() << "sim/ranks/ranks_test.cpp plays there";
+  if (row.over_ranks) {
+    GTEST_SKIP() << (row.own_memory ? "sim/gpu/cuda_ranks_test.cpp" : "sim/ranks/ranks_test.cpp")
+                 << " plays there";
+  }
   const Played expected = play(find_place("cpu", 1), 1);
   const Played played = play(row, 3);
   EXPECT_EQ(played.state.round, expected.state.round);
