@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "fedep/optim/optimizer.h"
+#include "fedep/round/mean_shelf.h"
 
 namespace fedep {
 
@@ -34,6 +35,12 @@ std::uint64_t factor_bytes(const Recipe& recipe, std::span<const Phase> phases, 
   return most;
 }
 
+std::uint64_t mean_bytes(std::span<const Phase> phases, std::size_t weights) {
+  std::uint64_t most = 0;
+  for (const Phase& phase : phases) most = std::max(most, bytes_of_means(phase, weights));
+  return std::min<std::uint64_t>(most, MeanShelf::kMostBytes);
+}
+
 std::optional<std::uint64_t> available_memory(const std::filesystem::path& meminfo) {
   std::ifstream file(meminfo);
   std::string key;
@@ -43,12 +50,17 @@ std::optional<std::uint64_t> available_memory(const std::filesystem::path& memin
   return std::nullopt;
 }
 
-std::string memory_warning(std::uint64_t factors, std::optional<std::uint64_t> available) {
-  if (!available || factors <= *available) return {};
+std::string memory_warning(std::uint64_t factors, std::uint64_t means,
+                           std::optional<std::uint64_t> available) {
+  if (!available || factors + means <= *available) return {};
+  const std::string shared =
+      means > 0 ? fmt::format(" ({:.1f} GB are q's means that they share)", double(means) / 1e9)
+                : "";
   return fmt::format(
-      "clients' factors will take {:.1f} GB of this machine's memory, of which {:.1f} GB are "
-      "available; checkpoint.sites = \"disk\" keeps them in files",
-      double(factors) / 1e9, double(*available) / 1e9);
+      "clients' factors will take {:.1f} GB{} of this machine's memory, of which {:.1f} GB are "
+      "available{}",
+      double(factors + means) / 1e9, shared, double(*available) / 1e9,
+      factors > 0 ? "; checkpoint.sites = \"disk\" keeps them in files" : "");
 }
 
 }  // namespace fedep

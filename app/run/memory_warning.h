@@ -1,7 +1,7 @@
 // Whether the factors that clients keep (FedEP) fit into main memory, before they grow for days.
 //
-//   const std::string line = memory_warning(factor_bytes(recipe, phases, 500, weights),
-//                                           available_memory());
+//   const std::string line = memory_warning(factor_bytes(recipe, phases, 500, touched),
+//                                           mean_bytes(phases, weights), available_memory());
 #pragma once
 
 #include <cstddef>
@@ -28,11 +28,15 @@ std::uint64_t bytes_of_means(const Phase& phase, std::size_t weights);
 std::uint64_t factor_bytes(const Recipe& recipe, std::span<const Phase> phases, std::size_t clients,
                            std::span<const std::size_t> weights);
 
+// Of these means, bytes in memory wherever factors are; of the phase with most.
+std::uint64_t mean_bytes(std::span<const Phase> phases, std::size_t weights);
+
 // What the system could still give; nothing where it does not say.
 std::optional<std::uint64_t> available_memory(
     const std::filesystem::path& meminfo = "/proc/meminfo");
 
 // A line, or nothing if they fit.
-std::string memory_warning(std::uint64_t factors, std::optional<std::uint64_t> available);
+std::string memory_warning(std::uint64_t factors, std::uint64_t means,
+                           std::optional<std::uint64_t> available);
 
 }  // namespace fedep

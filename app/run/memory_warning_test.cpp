@@ -10,6 +10,7 @@
 #include "app/reproduce/test_result.h"
 #include "fedep/config/read_recipe.h"
 #include "fedep/message/test_folder.h"
+#include "fedep/round/mean_shelf.h"
 
 namespace fedep {
 namespace {
@@ -56,14 +57,34 @@ TEST(FactorBytes, AreNoneInFilesAndNoneWithoutFactors) {
   EXPECT_EQ(bytes_of(recipe), 0u);
 }
 
+TEST(MeanBytes, AreAMeanOfEveryRoundUpToWhatStaysInMemory) {
+  auto phases = plan_phases(fed_ep(), [](std::string_view) { return Family::isotropic; });
+  EXPECT_EQ(mean_bytes(phases, kWeights), 0u);  // nobody refers to them
+  phases[1].shares_means = true;
+  EXPECT_EQ(mean_bytes(phases, 1000), 1099u * 1000 * 4);
+  EXPECT_EQ(mean_bytes(phases, kWeights), MeanShelf::kMostBytes);
+}
+
 TEST(MemoryWarning, NamesTheSettingWhereFactorsDoNotFit) {
   const std::uint64_t bytes = bytes_of(fed_ep());
-  const std::string line = memory_warning(bytes, 24000000000u);
+  const std::string line = memory_warning(bytes, 0, 24000000000u);
   EXPECT_TRUE(has(line, "44.9 GB")) << line;
   EXPECT_TRUE(has(line, "24.0 GB")) << line;
   EXPECT_TRUE(has(line, "checkpoint.sites = \"disk\"")) << line;
-  EXPECT_EQ(memory_warning(bytes, bytes), "");
-  EXPECT_EQ(memory_warning(bytes, std::nullopt), "");
+  EXPECT_EQ(memory_warning(bytes, 0, bytes), "");
+  EXPECT_EQ(memory_warning(bytes, 0, std::nullopt), "");
+}
+
+TEST(MemoryWarning, CountsMeansThatFactorsShareWhereverFactorsAre) {
+  EXPECT_EQ(memory_warning(10, 5, 15), "");
+  EXPECT_EQ(memory_warning(3000000000u, 2000000000u, 4000000000u),
+            "clients' factors will take 5.0 GB (2.0 GB are q's means that they share) of this "
+            "machine's memory, of which 4.0 GB are available; checkpoint.sites = \"disk\" keeps "
+            "them in files");
+  // They stay in memory though the factors are in files.
+  const std::string line = memory_warning(0, 2000000000u, 1000000000u);
+  EXPECT_TRUE(has(line, "2.0 GB are q's means")) << line;
+  EXPECT_FALSE(has(line, "checkpoint.sites")) << line;
 }
 
 TEST(AvailableMemory, IsReadWhereTheSystemSaysIt) {

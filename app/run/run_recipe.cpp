@@ -208,7 +208,7 @@ void warn_of_run(const Recipe& recipe, const std::vector<Phase>& phases, const T
   if (place.own_memory) return;
   tell(memory_warning(
       factor_bytes(recipe, phases, task.population().size(), weights_touched(recipe, phases, task)),
-      available_memory()));
+      mean_bytes(phases, size_of(task.layout())), available_memory()));
 }
 
 RecipeRun run_recipe(const Recipe& given, const RunRecipeOptions& options) {

@@ -13,7 +13,6 @@
 #include "fedep/message/error.h"
 #include "fedep/optim/optimizer.h"
 #include "fedep/round/grid.h"
-#include "fedep/round/mean_shelf.h"
 #include "fedep/sim/sparse/sparse_factors.h"
 
 namespace fedep {
@@ -167,8 +166,8 @@ SizePlan plan_sizes(const Recipe& recipe, std::span<const Phase> phases, const T
   const double draws = times(recipe.evaluate.every) +
                        times(recipe.evaluate.marginal_every) * double(recipe.evaluate.samples);
   plan.seconds += draws * scored * step_seconds(cost, batch) / batch / 3;
-  plan.factor_bytes = double(factor_bytes(recipe, phases, std::size_t(clients), touched)) +
-                      std::min(means, double(MeanShelf::kMostBytes));
+  plan.factor_bytes = double(factor_bytes(recipe, phases, std::size_t(clients), touched) +
+                             mean_bytes(phases, std::size_t(weights)));
   constexpr double kBytesPerRound = 700;  // of the log and of TensorBoard's file
   const double saved = recipe.checkpoint.every > 0 ? rounds / recipe.checkpoint.every + 1 : 1;
   plan.disk_bytes = kBytesPerRound * rounds +
