@@ -29,8 +29,9 @@ PlaceOptions place_options(const RunRecipeOptions& options) {
 
 void check_device(const std::string& device, const std::string& precision, bool over_ranks) {
   find_precision(precision);
-  const std::string why = find_place(device, 1, over_ranks).problem();
-  if (!why.empty()) throw InputError(why);
+  const PlaceRow& place = find_place(device, 1, over_ranks);
+  if (place.claim != nullptr) place.claim();
+  if (const std::string why = place.problem(); !why.empty()) throw InputError(why);
 }
 
 std::string one_device_text(const RunRecipeOptions& options) {

@@ -131,14 +131,16 @@ Processor cuda_processor() {
           .name = device_address()};
 }
 
-// Ranks of one machine take its GPUs in turn: this rank's is chosen before anything else is asked of it.
+// Ranks of one machine take its GPUs in turn.
+void claim_cuda_of_rank() {
+  const std::size_t gpus = device_count();
+  if (gpus == 0) return;
+  use_device(local_rank_of([](const char* name) -> const char* { return std::getenv(name); }) %
+             gpus);
+}
+
 std::string cuda_ranks_problem() {
   if (const std::string why = mpi_ranks_problem(); !why.empty()) return why;
-  const std::size_t gpus = device_count();
-  if (gpus > 0) {
-    use_device(local_rank_of([](const char* name) -> const char* { return std::getenv(name); }) %
-               gpus);
-  }
   return device_problem();
 }
 

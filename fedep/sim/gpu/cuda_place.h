@@ -19,7 +19,8 @@ std::unique_ptr<Place> make_cuda_place(const Recipe& recipe, Task& task, SiteSto
                                        const PlaceOptions& options);
 
 // The same where several ranks play together, each with a GPU of its machine, by its number there; with
-// fewer GPUs than ranks they share. cuda_ranks_problem() takes the GPU: to be asked before anything else.
+// fewer GPUs than ranks they share. claim_cuda_of_rank() takes the GPU, where there is one.
+void claim_cuda_of_rank();
 std::string cuda_ranks_problem();
 std::string cuda_ranks_text(const PlaceOptions& options);
 std::unique_ptr<Place> make_cuda_ranks_place(const Recipe& recipe, Task& task, SiteStore& home,

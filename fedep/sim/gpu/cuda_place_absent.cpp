@@ -12,6 +12,8 @@ std::string cuda_remark(const Recipe&) { return ""; }
 
 Processor cuda_processor() { throw InputError(cuda_problem()); }
 
+void claim_cuda_of_rank() {}
+
 std::string cuda_ranks_problem() { return cuda_problem(); }
 
 std::string cuda_ranks_text(const PlaceOptions&) { throw InputError(cuda_problem()); }

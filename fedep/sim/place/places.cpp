@@ -72,6 +72,7 @@ constexpr std::array kPlaces{
              .most_threads = kAnyThreads,
              .over_ranks = true,
              .own_memory = true,
+             .claim = claim_cuda_of_rank,
              .problem = cuda_ranks_problem,
              .text = cuda_ranks_text,
              .processor = cuda_processor,

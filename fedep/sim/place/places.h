@@ -1,6 +1,7 @@
 // Every place a run can be played (round/place.h), a row each.
 //
 //   const PlaceRow& row = find_place("cpu", 2);           // --device and --threads
+//   if (row.claim != nullptr) row.claim();
 //   if (const std::string why = row.problem(); !why.empty()) throw InputError(why);
 //   const auto place = row.make(recipe, *task, *home, options);
 //
@@ -42,6 +43,9 @@ struct PlaceRow {
   std::size_t most_threads;  // with at most so many --threads
   bool over_ranks;           // several processes play together
   bool own_memory;           // factors live in memory of the place's own: main memory holds none
+  // Takes what of the machine is this process's alone, before anything else is asked; null where
+  // that is nothing.
+  void (*claim)() = nullptr;
   // Empty if this build and machine have the place; else one line that says what is missing.
   std::string (*problem)();
   // As run logs name it: "cpu: <model>, 2 threads", "cuda NVIDIA H200 (tf32)".

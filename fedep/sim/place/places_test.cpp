@@ -73,6 +73,7 @@ TEST_P(Places, AreNamedAndFoundByTheirDevice) {
   EXPECT_FALSE(row.summary.empty());
   const std::size_t threads = row.most_threads == 1 ? 1 : 2;
   EXPECT_EQ(find_place(row.device, threads, row.over_ranks).name, row.name);
+  if (row.claim != nullptr) row.claim();
   EXPECT_EQ(row.problem().find('\n'), std::string::npos);
   if (row.problem().empty()) {
     EXPECT_EQ(row.text({.threads = threads}).find(row.device), 0u);
