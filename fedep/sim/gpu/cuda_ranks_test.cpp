@@ -1,6 +1,5 @@
 // Ranks with a GPU against one process with it: whatever their number, the same states, factors and
 // scores, bit by bit. The ranks are threads that take turns on one GPU.
-#include <cmath>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -8,15 +7,14 @@
 
 #include <gtest/gtest.h>
 
-#include "fedep/config/resolve.h"
 #include "fedep/message/error.h"
 #include "fedep/message/test_folder.h"
-#include "fedep/round/run.h"
 #include "fedep/sim/gpu/cuda_place.h"
 #include "fedep/sim/gpu/cuda_rank_sum.h"
 #include "fedep/sim/gpu/test_cuda_agreement.h"
 #include "fedep/sim/gpu/test_turns.h"
 #include "fedep/sim/ranks/test_thread_ranks.h"
+#include "fedep/sim/ranks/test_uneven_run.h"
 #include "fedep/store/site_files.h"
 
 namespace fedep {
@@ -31,33 +29,6 @@ void play_in_turns(std::size_t size, const std::function<void(Ranks&)>& play) {
   });
 }
 
-// Clients of very different sizes, two phases, factors that move, an average, temperatures.
-Recipe uneven_recipe(std::string_view algorithm, std::string_view method, int grid_bits) {
-  Recipe plan;
-  plan.data = {.name = "synthetic", .clients = 9, .dimension = 5, .examples = 200};
-  plan.data.calibration_fraction = 0.1;
-  plan.client = {.epochs = 2, .batch = 5, .optimizer = {.lr = 0.02, .momentum = 0.9}};
-  plan.server.clients_per_round = 5;
-  plan.server.grid_bits = grid_bits;
-  plan.server.optimizer = {.lr = 0.5, .momentum = 0.5};
-  plan.server.prior = PriorSettings{.mean = 0, .precision = 1};
-  plan.phases.push_back({.algorithm = "fed_avg", .rounds = 2});
-  plan.phases.push_back({.algorithm = std::string(algorithm), .rounds = 6});
-  plan.phases[1].inference = InferenceSettings{.name = std::string(method), .alpha = 0.02};
-  if (method == "sample_moments") plan.phases[1].inference->shrinkage = 1e-3;
-  plan.phases[1].average = AverageSettings{.rounds = 3};
-  plan.evaluate.samples = 2;
-  plan.evaluate.every = 3;
-  return resolved(plan);
-}
-
-struct Played {
-  RunResult result;
-  std::vector<RoundReport> rounds;
-  std::map<std::uint64_t, SiteState> sites;  // that this process has
-  Temperatures temperatures;
-};
-
 PlaceOptions options_of(Ranks* ranks) {
   return {.ranks = ranks, .precision = ProductPrecision::tf32};
 }
@@ -67,42 +38,13 @@ std::unique_ptr<Place> make_place(const Recipe& recipe, Task& task, SiteStore& h
                           : make_cuda_ranks_place(recipe, task, home, options_of(ranks));
 }
 
-void take_sites(const Task& task, Place& place, std::map<std::uint64_t, SiteState>& sites) {
-  for (std::size_t k = 0; k < task.population().size(); ++k) {
-    const std::uint64_t key = task.population()[k].key;
-    if (place.sites().is_elsewhere(key)) continue;
-    if (auto site = place.sites().get(key)) sites[key] = std::move(*site);
-  }
-}
-
 Played play(const Recipe& recipe, Ranks* ranks) {
   const auto task = make_task(recipe, "");
   const auto home = make_memory_store();
   const auto place = make_place(recipe, *task, *home, ranks);
-  const auto phases =
-      plan_phases(recipe, [&](std::string_view name) { return task->family_of(name); });
-  Played played;
-  const auto watch = [&](const RoundReport& report) { played.rounds.push_back(report); };
-  played.result = play_run({recipe, phases, task->population(), task->layout(), *place},
-                           task->initial_weights(), {.watch = watch});
-  played.temperatures = place->temperatures();
-  take_sites(*task, *place, played.sites);
+  Played played = play_at(*place, *task, recipe);
+  played.sites = sites_here(*task, place->sites());
   return played;
-}
-
-void expect_same(const Played& played, const Played& expected) {
-  EXPECT_EQ(played.result.state, expected.result.state);
-  EXPECT_EQ(played.result.metrics, expected.result.metrics);
-  EXPECT_EQ(played.temperatures, expected.temperatures);
-  ASSERT_EQ(played.rounds.size(), expected.rounds.size());
-  for (std::size_t i = 0; i < expected.rounds.size(); ++i) {
-    const RoundNumbers &numbers = played.rounds[i].numbers, &wanted = expected.rounds[i].numbers;
-    EXPECT_EQ(numbers.loss_sum, wanted.loss_sum);
-    EXPECT_EQ(numbers.steps, wanted.steps);
-    EXPECT_EQ(numbers.answered, wanted.answered);
-    EXPECT_EQ(numbers.bytes_up, wanted.bytes_up);
-    EXPECT_EQ(played.rounds[i].metrics, expected.rounds[i].metrics);
-  }
 }
 
 class CudaRanks : public testing::Test {
@@ -196,7 +138,7 @@ TEST_F(CudaRanks, GoOnWithAnotherNumber) {
     for (int i = 0; i < 3; ++i) place->play(half.state, phase);
     place->bring_home(half.state);
     half.saved = place->sites().save();
-    take_sites(*task, *place, half.sites);
+    half.sites = sites_here(*task, place->sites());
     return half;
   };
   const auto play_ranks_half = [&](std::size_t size, const std::optional<Half>& before) {
