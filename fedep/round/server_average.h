@@ -6,6 +6,7 @@
 //   if (state.average.rounds > 0) … state.average.mean …
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -28,11 +29,17 @@ struct ServerAverageOf {
 };
 using ServerAverage = ServerAverageOf<HostVector<float>>;
 
+// How many of the phase's rounds count in its average once rounds before `round` are over.
+inline std::int64_t rounds_in_average(const Phase& phase, std::int64_t round) {
+  if (!phase.average) return 0;
+  const bool tail = phase.average->kind == AverageKind::tail;
+  const std::int64_t first = tail ? phase.end_round() - phase.average->rounds : phase.first_round;
+  return std::max<std::int64_t>(0, round - std::max(first, phase.first_round));
+}
+
 // Whether round `round` counts in the phase's average.
 inline bool counts_in_average(const Phase& phase, std::int64_t round) {
-  if (!phase.average) return false;
-  return phase.average->kind == AverageKind::exponential ||
-         round >= phase.end_round() - phase.average->rounds;
+  return rounds_in_average(phase, round + 1) > 0;
 }
 
 // The weight of the n-th round (from 1) in an average of n. Exponential: weights β^(n - t), of
@@ -67,7 +74,7 @@ template <Storage V>
 void follow_average(ServerAverageOf<V>& average, const Phase& phase, std::int64_t round,
                     const V& point, const Gaussian<V>& q) {
   if (!counts_in_average(phase, round)) return;
-  const bool with_lambda = !phase.algorithm->point_estimate;
+  const bool with_lambda = !phase.algorithm->point_estimate && phase.algorithm->infers_precision;
   if (average.rounds == 0) {
     average.mean = constant_like(point, 0.0f);
     average.variance = constant_like(point, 0.0f);

@@ -100,6 +100,36 @@ TEST(ServerAverage, PrecisionsAreAveragedWhereThereAreSome) {
   for (const float lambda : each.lambda) EXPECT_FLOAT_EQ(lambda, 2.5f);
 }
 
+// FedLap's q has the prior's precision, which no rounds inferred.
+TEST(ServerAverage, PrecisionsThatNobodyInferredAreNotAveraged) {
+  const HostVector<float> point = numbers(1);
+  for (const char* algorithm : {"fed_lap", "fed_avg"}) {
+    const Phase phase = phase_of(algorithm, {AverageKind::exponential, 10});
+    ServerAverage average;
+    for (int round = 0; round < 3; ++round) {
+      follow_average(average, phase, round, point, from_mean(point, 2.0f));
+    }
+    EXPECT_EQ(average.lambda_number, 0);
+    EXPECT_EQ(average.lambda.size(), 0u);
+    EXPECT_FLOAT_EQ(variance(spread_around(average))[0], 1e-20f);
+  }
+}
+
+TEST(ServerAverage, CountsTheRoundsThatAreInIt) {
+  Phase phase = phase_of("fed_avg", {AverageKind::tail, 10}, 25);
+  phase.first_round = 100;
+  EXPECT_EQ(rounds_in_average(phase, 115), 0);
+  EXPECT_EQ(rounds_in_average(phase, 118), 3);
+  EXPECT_EQ(rounds_in_average(phase, 125), 10);
+  phase.average->rounds = 40;  // longer than the phase
+  EXPECT_EQ(rounds_in_average(phase, 118), 18);
+  EXPECT_FALSE(counts_in_average(phase, 99));
+  phase.average->kind = AverageKind::exponential;
+  EXPECT_EQ(rounds_in_average(phase, 101), 1);
+  phase.average.reset();
+  EXPECT_EQ(rounds_in_average(phase, 125), 0);
+}
+
 TEST(ServerAverage, DrawsSpreadAsMeansDidAndAsPrecisionsLeaveOpen) {
   ServerAverage average{.rounds = 5,
                         .mean = {1.0f, -2.0f},

@@ -37,6 +37,18 @@ Checkpoint everything(Family family) {
   out.state.factors = message(family, 9);
   out.state.step_scales = {1, 1.0 / 3, 0.064};
   out.state.grid = {.largest_eta = 0.1, .largest_lambda = 0.7, .extra_bits = 16};
+  out.state.average = {.rounds = 4,
+                       .mean = message(family, 10).eta(),
+                       .variance = message(family, 11).eta(),
+                       .lambda = {},
+                       .lambda_number = 0};
+  if (family == Family::isotropic) {
+    out.state.average.lambda_number = 0.3f;
+  } else {
+    out.state.average.lambda = message(family, 12).eta();
+  }
+  out.state.temperatures = {
+      .round = 11, .point = 1.5, .marginal = 0.75, .average = 1.25, .average_marginal = 0.875};
   out.state.convergence.begun = 8;
   out.state.convergence.lost = 1;
   out.state.convergence.mean = message(family, 6).eta();

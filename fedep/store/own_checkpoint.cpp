@@ -8,6 +8,7 @@
 #include "fedep/message/error.h"
 #include "fedep/optim/optimizer.h"
 #include "fedep/round/run.h"
+#include "fedep/round/server_average.h"
 #include "fedep/store/same_recipe.h"
 
 namespace fedep {
@@ -74,6 +75,17 @@ void check_sites_of(const fs::path& file, const Checkpoint& checkpoint, const Ph
   if (sealed != named) refuse(file, "sites must have a seal each, but have not");
 }
 
+// An average of a phase's last rounds begins anew where rounds were added to the phase.
+void check_average_of(const fs::path& file, ServerState& state, const Phase& phase) {
+  const std::int64_t due = rounds_in_average(phase, state.round);
+  if (due == 0) state.average = {};
+  if (state.average.rounds == due) return;
+  refuse(file,
+         "average must be of {} of the phase's last {} rounds, but is of {}: the phase must become "
+         "longer by at least {} rounds, or not at all",
+         due, phase.average->rounds, state.average.rounds, phase.average->rounds);
+}
+
 // Whether somebody's answer changed q, and with it the client's factor.
 bool is_answered(const RoundRecord& round) {
   return round.clients > round.dropped + round.outside_grid + round.skipped && round.step_scale > 0;
@@ -98,6 +110,7 @@ OwnCheckpoint read_own_checkpoint(const RunDirectory& run, std::int64_t round, c
   const Phase& phase = phases[phase_of(phases, round - 1)];
   check_optimizer_of(file, own.checkpoint, phase);
   check_sites_of(file, own.checkpoint, phase);
+  check_average_of(file, own.checkpoint.state, phase);
   own.has_factors = written_with.checkpoint.factors;
   return own;
 }

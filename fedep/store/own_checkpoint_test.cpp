@@ -218,6 +218,24 @@ TEST_F(OwnCheckpoints, OfVersion1AreGoneOnFromWithANotice) {
   EXPECT_EQ(text_of(run_.checkpoint(7)), text_of(whole.checkpoint(7)));
 }
 
+// Which rounds are a phase's last ones depends on how many it has.
+TEST_F(OwnCheckpoints, HaveNoAverageOfATailWhoseRoundsAreOthersNow) {
+  const std::string tail = "phase.1.average={kind='tail',rounds=2}";
+  KeptTestRun short_one(folder_.path() / "tail", {tail});
+  short_one.play_until(7);
+  const auto average_in = [&](const char* rounds) {
+    const KeptTestRun now(short_one.path(), {tail, rounds});
+    return read_own_checkpoint(RunDirectory::of_another(short_one.path()), 7, now.layout(),
+                               now.recipe(), now.phases())
+        .checkpoint.state.average.rounds;
+  };
+  EXPECT_EQ(average_in("phase.1.rounds=4"), 2);
+  EXPECT_EQ(average_in("phase.1.rounds=6"), 0);
+  EXPECT_EQ(average_in("phase.1.rounds=9"), 0);
+  EXPECT_THAT(message_of<InputError>([&] { average_in("phase.1.rounds=5"); }),
+              HasSubstr("average must be of 1 of the phase's last 2 rounds, but is of 2"));
+}
+
 // checkpoint.factors may be another with --resume; what a file holds is what it was written with.
 TEST_F(OwnCheckpoints, AreGoneOnFromIfTheyHaveFactorsWhateverTheRecipeSaysNow) {
   KeptTestRun without(folder_.path() / "without", {"checkpoint.factors=false"});

@@ -15,6 +15,7 @@
 
 #include "fedep/config/read_recipe.h"
 #include "fedep/round/run.h"
+#include "fedep/round/server_average.h"
 #include "fedep/store/run_keeper.h"
 #include "fedep/store/site_files.h"
 
@@ -40,6 +41,7 @@ class KeptTestRun {
   }
   const std::filesystem::path& path() const { return path_; }
   const Recipe& recipe() const { return recipe_; }
+  const std::vector<Phase>& phases() const { return phases_; }
   const Layout& layout() const { return layout_; }
   const std::vector<std::string>& told() const { return told_; }
   static std::uint64_t client_of(std::int64_t round) { return std::uint64_t(1 + round % 2); }
@@ -73,6 +75,13 @@ every = 1
     state.phase = std::int64_t(phase_of(phases_, round - 1));
     state.global = message_of_round(round);
     state.optimizer = {.steps = round, .slots = {message_of_round(round)}};
+    const std::int64_t averaged = rounds_in_average(phases_[std::size_t(state.phase)], round);
+    if (averaged > 0) {
+      state.average = {.rounds = averaged,
+                       .mean = state.global.eta(),
+                       .variance = state.global.eta(),
+                       .lambda = state.global.eta()};
+    }
     return state;
   }
 
