@@ -62,11 +62,16 @@ TYPED_TEST_P(OptimizerLaws, OnTheServersClockTheGlobalIsPriorTimesFactorsHowever
 }
 
 TYPED_TEST_P(OptimizerLaws, SoItIsWithEveryScaleOfSteps) {
+  const RoundSchedule cosine{.kind = ScheduleKind::cosine, .after = 5, .rounds = 20, .to = 0.1};
   for (const DampingRule rule : {DampingRule::one_over_k, DampingRule::decaying}) {
     for (const FactorStart start : {FactorStart::flat, FactorStart::carry_mean}) {
       Phase phase = momentum_phase(2, FactorClock::round);
       phase.damping = {.rule = rule, .outside = true};
-      phase.cooldown = CooldownSettings{.after = 5, .rounds = 20, .to = 0.1};
+      if (rule == DampingRule::decaying) {
+        phase.schedule.server_rate = cosine;
+      } else {
+        phase.cooldown = CooldownSettings{.after = 5, .rounds = 20, .to = 0.1};
+      }
       phase.factors = start;
       Federation<TypeParam> run(random_clients(6, Family::diagonal), phase, with_prior(0.5, 2),
                                 V{0.5f, -1, 2});

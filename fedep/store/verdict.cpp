@@ -209,8 +209,8 @@ Verdict convergence(const JudgedPhase& phase, bool over) {
     if (windows.length == 0) return unjudged("its log does not say how far q moved");
     if (windows.ends.size() >= 2) {
       return unjudged(
-          fmt::format("the server's rate changed, or steps were lost, in the windows of "
-                      "rounds over which q's movement is measured"));
+          "a rate, clip or alpha changed, or steps were lost, in the windows of rounds over which "
+          "q's movement is measured");
     }
     return unjudged(
         fmt::format("it has {} rounds, and telling whether q has converged takes two windows of {}",
@@ -221,8 +221,8 @@ Verdict convergence(const JudgedPhase& phase, bool over) {
   if (latest.moved() < kConverged && before.moved() < kConverged) return {};
   if (end < windows.ends.size()) {
     return unjudged(
-        fmt::format("the server's rate fell until the end, so that q moved less whether it had "
-                    "arrived or not; before that it {} in a window",
+        fmt::format("a rate, clip or alpha changed until the end, so that q moved less whether it "
+                    "had arrived or not; before that it {} in a window",
                     moved_text(latest)));
   }
   if (!over)

@@ -5,7 +5,7 @@
 //
 // Judged is the phase that the last round belongs to. A run that diverged, whose q is improper or has
 // not converged (round/diagnosis/convergence.h) is not to be trusted. A point estimate is judged for divergence
-// alone; a run shorter than two windows, and one whose server's rate fell until its end, is not judged
+// alone; a run shorter than two windows, and one whose rates fell until its end, is not judged
 // for convergence. Recipes with a `table` are played as the paper played them, and not judged at all.
 #pragma once
 

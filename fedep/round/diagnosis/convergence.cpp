@@ -1,6 +1,7 @@
 #include "fedep/round/diagnosis/convergence.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <span>
@@ -47,10 +48,15 @@ Moments moments_of(const Message& q) {
   return out;
 }
 
-bool has_one_rate(const Phase& phase, std::int64_t first, std::int64_t end) {
-  const double rate = server_rate(phase, first);
+// Whether these rounds differ in nothing that could make q move less.
+bool are_alike(const Phase& phase, std::int64_t first, std::int64_t end) {
+  const auto strides = [&](std::int64_t round) {
+    const Phase now = phase_in_round(phase, round).value_or(phase);
+    return std::array{server_rate(phase, round), now.client_rate, now.clip, now.inference.alpha};
+  };
+  const auto same = strides(first);
   for (std::int64_t round = first + 1; round < end; ++round) {
-    if (server_rate(phase, round) != rate) return false;
+    if (strides(round) != same) return false;
   }
   return true;
 }
@@ -121,7 +127,7 @@ WindowNumbers end_window(ServerState& state, const Phase& phase) {
   begin_window(state);
   const Moved by = moved(old.mean, old.deviation, window.mean, window.deviation);
   const bool judged =
-      has_one_rate(phase, old.begun, state.round) && kFewLost * old.lost <= state.round - old.begun;
+      are_alike(phase, old.begun, state.round) && kFewLost * old.lost <= state.round - old.begun;
   if (judged) {
     window.before = old.latest;
     window.latest = std::max(by.mean, by.log_sd);

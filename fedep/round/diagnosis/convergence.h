@@ -54,7 +54,7 @@ void begin_window(ServerState& state);
 // A round whose answers did not come, or were refused, or whose step the guard undid.
 void count_round(ServerState& state, const RoundNumbers& numbers);
 bool window_is_over(const ServerState& state, const Phase& phase, std::size_t clients);
-// Also begins the next one. Where the server's rate changed within the window, or more than a tenth of
+// Also begins the next one. Where a rate, clip or alpha changed within the window, or more than a tenth of
 // its rounds were lost, q moved less whether it had arrived or not: that is not judged.
 WindowNumbers end_window(ServerState& state, const Phase& phase);
 

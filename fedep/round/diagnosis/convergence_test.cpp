@@ -221,13 +221,23 @@ TEST(StopConverged, EndsAnInterruptedRunInTheSameRoundAndState) {
   }
 }
 
-TEST(StopConverged, DoesNotJudgeWhileTheServersRateFalls) {
-  ExactRun run({"stop.converged=0.05", "phase.0.cooldown={after=8,rounds=72,to=0}"});
-  const RunResult result = run.play();
-  EXPECT_EQ(result.state.round, 80);
-  ASSERT_GT(run.judged.size(), 3u);
-  EXPECT_TRUE(run.judged[0] && run.judged[1]);
-  EXPECT_THAT(std::vector<bool>(run.judged.begin() + 2, run.judged.end()), Each(false));
+// Steps that become shorter move q less, whether it has arrived or not.
+TEST(StopConverged, DoesNotJudgeWhileSomethingFallsThatMovesQ) {
+  for (const char* falls : {
+           "phase.0.cooldown={after=8,rounds=72,to=0}",
+           "phase.0.schedule={server_rate={after=8,rounds=72,to=0}}",
+           "phase.0.schedule={server_rate={kind='cosine',after=8,rounds=72,to=0.1}}",
+           "phase.0.schedule={client_rate={kind='cosine',after=8,rounds=72,to=1e-9}}",
+           "phase.0.schedule={clip={after=8,rounds=72,to=0.01}}",
+           "phase.0.schedule={alpha={after=8,rounds=72,to=0.01}}",
+       }) {
+    ExactRun run({"stop.converged=0.05", "phase.0.clip=1e6", "phase.0.inference.alpha=1", falls});
+    const RunResult result = run.play();
+    EXPECT_EQ(result.state.round, 80) << falls;
+    ASSERT_GT(run.judged.size(), 3u) << falls;
+    EXPECT_TRUE(run.judged[0] && run.judged[1]) << falls;
+    EXPECT_THAT(std::vector<bool>(run.judged.begin() + 2, run.judged.end()), Each(false)) << falls;
+  }
 }
 
 TEST(StopConverged, DoesNotTakeLostStepsForArrival) {
