@@ -20,20 +20,33 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Recipe averaged(const char* phase, int rounds = 6) {
+Recipe averaged(const char* phase, int rounds = 6, AverageKind kind = AverageKind::exponential) {
   Recipe recipe = parse_recipe(ward_recipe(phase));
   recipe.data.calibration_fraction = 0.2;
   recipe.phases[0].rounds = rounds;
-  recipe.phases[0].average = AverageSettings{.rounds = 3};
+  recipe.phases[0].average = AverageSettings{.kind = kind, .rounds = 3};
   recipe.evaluate.samples = 8;
   return recipe;
 }
 
-class Averaged : public testing::TestWithParam<const char*> {
+struct AveragedCase {
+  const char* name;
+  const char* phase;
+  AverageKind kind = AverageKind::exponential;
+};
+
+class Averaged : public testing::TestWithParam<AveragedCase> {
  protected:
   Averaged() {
     folder_.write("wards.csv", ward_table());
-    run_recipe(averaged(GetParam()), {.out = run_, .data = folder_.path()});
+    play(run_, recipe());
+  }
+
+  Recipe recipe(int rounds = 6) const {
+    return averaged(GetParam().phase, rounds, GetParam().kind);
+  }
+  void play(const fs::path& out, const Recipe& recipe, bool resume = false) const {
+    run_recipe(recipe, {.out = out, .data = folder_.path(), .resume = resume});
   }
 
   TemporaryFolder folder_;
@@ -42,13 +55,28 @@ class Averaged : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(Averaged, ARunThatWasStoppedGoesOnToTheSameBits) {
-  const fs::path other = folder_.path() / "other";
-  run_recipe(averaged(GetParam(), 3), {.out = other, .data = folder_.path()});
-  run_recipe(averaged(GetParam()), {.out = other, .data = folder_.path(), .resume = true});
-  const SavedPosterior whole = read_posterior(run_), parts = read_posterior(other);
-  EXPECT_EQ(whole.state.average.rounds, 6);
+  const SavedPosterior whole = read_posterior(run_);
+  EXPECT_EQ(whole.state.average.rounds, GetParam().kind == AverageKind::tail ? 3 : 6);
   EXPECT_GT(whole.state.temperatures.average, 0);
-  EXPECT_EQ(parts.state, whole.state);
+  Recipe often = recipe();
+  often.checkpoint.every = 1;
+  often.checkpoint.keep = 6;
+  for (const int stopped_after : {1, 3, 4, 5}) {
+    const fs::path other = folder_.path() / fmt::format("stopped-{}", stopped_after);
+    play(other, often);
+    for (int later = stopped_after + 1; later <= 6; ++later) {
+      fs::remove(other / fmt::format("checkpoint-{}.safetensors", later));
+    }
+    play(other, often, true);
+    EXPECT_EQ(read_posterior(other).state, whole.state) << stopped_after;
+  }
+}
+
+TEST_P(Averaged, ARunThatIsMadeLongerHasTheBitsOfTheLongOne) {
+  const fs::path other = folder_.path() / "other";
+  play(other, recipe(3));
+  play(other, recipe(), true);
+  EXPECT_EQ(read_posterior(other).state, read_posterior(run_).state);
 }
 
 TEST_P(Averaged, IsScoredOnDemandAsTheLogSays) {
@@ -103,10 +131,76 @@ TEST_P(Averaged, PredictionsAreAtTheTemperatureUnlessTheyAreNotToBe) {
   EXPECT_NE(predict(true, false).values, predict(false, false).values);
 }
 
-INSTANTIATE_TEST_SUITE_P(Algorithms, Averaged, testing::Values(kFedAvg, kFedEp),
-                         [](const auto& given) {
-                           return given.param == kFedAvg ? "FedAvg" : "FedEp";
-                         });
+INSTANTIATE_TEST_SUITE_P(Algorithms, Averaged,
+                         testing::Values(AveragedCase{"FedAvg", kFedAvg},
+                                         AveragedCase{"FedEp", kFedEp},
+                                         AveragedCase{"FedAvgsTail", kFedAvg, AverageKind::tail}),
+                         [](const auto& given) { return given.param.name; });
+
+// Rounds that are no longer among the last ones cannot be taken out again.
+TEST(AveragedRun, CannotBecomeLongerByLessThanItsTail) {
+  const TemporaryFolder folder;
+  folder.write("wards.csv", ward_table());
+  const auto play = [&](int rounds, bool resume) {
+    run_recipe(averaged(kFedAvg, rounds, AverageKind::tail),
+               {.out = folder.path() / "run", .data = folder.path(), .resume = resume});
+  };
+  play(6, false);
+  EXPECT_THAT(
+      [&] { play(8, true); },
+      testing::ThrowsMessage<InputError>(testing::AllOf(
+          testing::HasSubstr("average must be of 1 of the phase's last 3 rounds, but is of 3"),
+          testing::HasSubstr("must become longer by at least 3 rounds"))));
+  play(9, true);
+  EXPECT_EQ(read_posterior(folder.path() / "run").state.average.rounds, 3);
+}
+
+// evaluate.samples = 0: a temperature is fitted to the average, and none to draws around it.
+class AveragedWithoutDraws : public testing::Test {
+ protected:
+  AveragedWithoutDraws() {
+    folder_.write("wards.csv", ward_table());
+    Recipe recipe = averaged(kFedAvg);
+    recipe.evaluate.samples = 0;
+    run_recipe(recipe, {.out = run_, .data = folder_.path()});
+  }
+
+  PredictedRows predict(std::optional<int> samples, bool temperature = true) const {
+    return predict_file(run_, rows_, "", samples, {.average = true, .temperature = temperature});
+  }
+
+  TemporaryFolder folder_;
+  const fs::path run_ = folder_.path() / "run";
+  const fs::path rows_ = folder_.write("new.csv", "age,sodium,unit\n30,140,ICU\n85,138,CCU\n");
+};
+
+TEST_F(AveragedWithoutDraws, IsPredictedAtItsTemperatureUnlessDrawsAreAskedFor) {
+  const PredictedRows usual = predict({});
+  EXPECT_EQ(usual.samples, 0);
+  EXPECT_EQ(usual.values, predict(0).values);
+  EXPECT_NE(usual.values, predict(0, false).values);
+  EXPECT_THAT(usual.notes,
+              testing::Contains(testing::AllOf(
+                  testing::HasSubstr("at temperature"),
+                  testing::HasSubstr("draws around the average have no temperature"))));
+  const PredictedRows drawn = predict(8);
+  EXPECT_EQ(drawn.samples, 8);
+  EXPECT_EQ(drawn.values, predict(8, false).values);
+  EXPECT_THAT(drawn.notes, testing::Contains(testing::HasSubstr("at no temperature")));
+  EXPECT_GT(predict({}, false).samples, 0);  // at no temperature draws are as good
+}
+
+TEST_F(AveragedWithoutDraws, HasNoCalibratedScoresOfDraws) {
+  const EvaluateReport report = evaluate_run(run_, folder_.path(), {.samples = 8, .average = true});
+  const Json json = evaluation_json(report);
+  EXPECT_TRUE(json["metrics"].contains("nll_calibrated"));
+  EXPECT_TRUE(json["metrics"].contains("nll_marginal"));
+  EXPECT_FALSE(json["metrics"].contains("nll_calibrated_marginal"));
+  EXPECT_TRUE(json["selective"].contains("point_calibrated"));
+  EXPECT_FALSE(json["selective"].contains("marginal_calibrated"));
+  EXPECT_THAT(report.notes, testing::Contains(testing::HasSubstr("without a temperature")));
+  EXPECT_THAT(evaluation_text(report, true), testing::HasSubstr("nll_calibrated"));
+}
 
 TEST(AveragedRun, OfANumberHasNoDeviationThatCouldBeTakenForAnInterval) {
   const TemporaryFolder folder;

@@ -176,10 +176,17 @@ EvaluateReport evaluate_run(const std::filesystem::path& run_or_checkpoint,
                         .withheld = told ? "" : saved.withheld,
                         .notes = std::move(notes)};
   // Those of draws were fitted to draws of all weights.
-  if (saved.state.temperatures.round > 0 && !draws.last_layer) {
-    report.calibrated = evaluate_posterior(*data, *model, saved.state, settings,
-                                           {.average = draws.average, .tempered = true}, unlike);
+  const Temperatures& fitted = saved.state.temperatures;
+  if (fitted.of(draws.average, false) > 0 && !draws.last_layer) {
+    const bool of_draws = fitted.of(draws.average, true) > 0;
+    report.calibrated =
+        evaluate_posterior(*data, *model, saved.state, of_draws ? settings : std::nullopt,
+                           {.average = draws.average, .tempered = true}, unlike);
     append_calibrated(*report.calibrated, report.scores);
+    if (marginal && !of_draws) {
+      report.notes.push_back("draws are scored without a temperature: " +
+                             no_temperature_of_draws(saved, draws.average));
+    }
   }
   report.verdict = saved.verdict;
   if (const std::string note = distrust(saved); !note.empty()) report.notes.push_back(note);

@@ -104,6 +104,34 @@ int default_draws(const SavedPosterior& saved, double level) {
   return std::max(recipe, draws_for_interval(level));
 }
 
+// Where clients fitted a temperature to the average and none to draws around it, the average alone is at
+// a temperature. A posterior is predicted by draws all the same: its intervals are.
+bool is_at_average_alone(const SavedPosterior& saved, const PredictOptions& how) {
+  const Temperatures& fitted = saved.state.temperatures;
+  return how.average && how.temperature && fitted.average > 0 && fitted.average_marginal == 0;
+}
+
+// What temperature predictions are at, where clients fitted some.
+std::string temperature_note(const SavedPosterior& saved, const PredictOptions& how, bool draws,
+                             bool asked) {
+  const Temperatures& fitted = saved.state.temperatures;
+  if (!how.temperature || fitted.of(how.average, false) == 0) return {};
+  const double temperature = fitted.of(how.average, draws);
+  if (temperature == 0) {
+    return fmt::format(
+        "probabilities are at no temperature: {}; --samples 0 predicts at the {}, with its own",
+        no_temperature_of_draws(saved, how.average), how.average ? "average" : "mean");
+  }
+  std::string text = fmt::format(
+      "probabilities are those at temperature {:.4g}, which clients fitted after round {}; "
+      "--no-temperature: as the model has them",
+      temperature, fitted.round);
+  if (!draws && !asked && is_at_average_alone(saved, how)) {
+    text += "; draws around the average have no temperature (evaluate.samples was 0)";
+  }
+  return text;
+}
+
 // Why draws, of which there are so many, make no interval of this level; empty: they do.
 std::string too_few_draws(int samples, double level) {
   const double needed = 2 / (1 - level);  // one beyond each end
@@ -219,7 +247,8 @@ PredictedRows predict_file(const fs::path& run_or_checkpoint, const fs::path& fi
   const std::unique_ptr<Model> model = predicting_model(saved, in.info);
   PredictedRows rows = without_predictions(saved, in, model->target());
   rows.level = how.level;
-  const int samples = asked.value_or(default_draws(saved, how.level));
+  const int samples =
+      asked.value_or(is_at_average_alone(saved, how) ? 0 : default_draws(saved, how.level));
   rows.no_interval = why_no_interval(saved, how, samples);
   const OwnIntercepts own = kept_intercepts(saved, in);
   if (std::string note = intercept_note(saved, in, own); !note.empty()) {
@@ -231,11 +260,9 @@ PredictedRows predict_file(const fs::path& run_or_checkpoint, const fs::path& fi
                                         saved.withheld.empty()
                                   : saved.posterior;
   const bool posterior = spread && samples > 0;
-  if (const double temperature = predictive.temperature(posterior); temperature != 1) {
-    rows.notes.push_back(fmt::format(
-        "probabilities are those at temperature {:.4g}, which clients fitted after round {}; "
-        "--no-temperature: as the model has them",
-        temperature, saved.state.temperatures.round));
+  if (std::string note = temperature_note(saved, how, posterior, asked.has_value());
+      !note.empty()) {
+    rows.notes.push_back(std::move(note));
   }
   const DrawSettings draws{
       .seed = saved.recipe.seed, .round = saved.state.round, .samples = samples, .entropy = true};

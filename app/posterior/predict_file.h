@@ -72,6 +72,7 @@ int draws_for_interval(double level);
 
 // `samples` draws, else the recipe's evaluate.samples or, where weights are few enough for it,
 // draws_for_interval() if that is more; with an algorithm that estimates a point, or 0: at the estimate.
+// With an average that alone has a temperature: at the average.
 PredictedRows predict_file(const std::filesystem::path& run_or_checkpoint,
                            const std::filesystem::path& file,
                            const std::filesystem::path& data_folder,

@@ -188,6 +188,7 @@ void use_curvature(SavedPosterior& saved) {
   if (!saved.posterior) return;
   saved.curvature->distance = distance_to_mode(curvature, saved.state.prior, q);
   saved.state.global = to_message<float>(q);
+  saved.state.temperatures.marginal = 0;  // that was of draws from q as it was
   find_what_is_told(saved, std::size_t(std::max<std::int64_t>(saved.state.phase, 0)), nullptr,
                     false);
 }
@@ -338,6 +339,13 @@ std::string curvature_note(const SavedPosterior& saved) {
       "the mean is {:.2g} deviations away from where the curvature puts it: more rounds bring it "
       "there",
       saved.curvature->distance);
+}
+
+std::string no_temperature_of_draws(const SavedPosterior& saved, bool average) {
+  const bool replaced = saved.curvature && !average;
+  return fmt::format("clients fitted none to these draws ({})",
+                     replaced ? "they are of a last round of curvature, which came later"
+                              : "evaluate.samples was 0");
 }
 
 }  // namespace fedep

@@ -86,5 +86,7 @@ std::string unfinished(const SavedPosterior& saved);
 // What a last round of curvature says of the mean, or that it is asked for and not there; nothing where
 // there is nothing to say.
 std::string curvature_note(const SavedPosterior& saved);
+// Why there is no temperature of draws where there is one of predictions at the mean, or at the average.
+std::string no_temperature_of_draws(const SavedPosterior& saved, bool average);
 
 }  // namespace fedep

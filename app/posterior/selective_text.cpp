@@ -42,7 +42,8 @@ Json selective_json(const PosteriorEvaluation& scores, const PosteriorEvaluation
   }
   if (calibrated != nullptr) {
     out["point_calibrated"] = json_of(calibrated->selective->point);
-    if (report.marginal) out["marginal_calibrated"] = json_of(*calibrated->selective->marginal);
+    const std::optional<SelectiveCurve>& draws = calibrated->selective->marginal;
+    if (draws) out["marginal_calibrated"] = json_of(*draws);
   }
   return out;
 }
@@ -61,7 +62,7 @@ std::string selective_text(const PosteriorEvaluation& scores,
   }
   if (report.marginal) {
     out += line_of("confidence, over draws", *report.marginal);
-    if (calibrated != nullptr) {
+    if (calibrated != nullptr && calibrated->selective->marginal) {
       out += line_of("confidence, over draws, calibrated", *calibrated->selective->marginal);
     }
     out += line_of("mutual information, over draws", *report.mutual_information);

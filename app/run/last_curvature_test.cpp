@@ -66,6 +66,25 @@ TEST(LastCurvature, EveryCommandUsesItAndSaysSo) {
   EXPECT_EQ(export_safetensors(run.path(), run.folder().path() / "out").size(), 3u);
 }
 
+// The mean stays, and with it its temperature; draws are others.
+TEST(LastCurvature, LeavesTheTemperatureOfTheMeanAlone) {
+  const TemporaryFolder folder;
+  folder.write("wards.csv", ward_table());
+  Recipe recipe = parse_recipe(ward_recipe(kWithCurvature));
+  recipe.data.calibration_fraction = 0.2;
+  recipe.evaluate.samples = 8;
+  run_recipe(recipe, {.out = folder.path() / "run", .data = folder.path()});
+  const Temperatures kept = read_posterior(folder.path() / "run").state.temperatures;
+  EXPECT_GT(kept.point, 0);
+  EXPECT_EQ(kept.marginal, 0);
+  const EvaluateReport report = evaluate_run(folder.path() / "run", folder.path(), {});
+  const Json metrics = evaluation_json(report)["metrics"];
+  EXPECT_TRUE(metrics.contains("nll_calibrated"));
+  EXPECT_TRUE(metrics.contains("nll_marginal"));
+  EXPECT_FALSE(metrics.contains("nll_calibrated_marginal"));
+  EXPECT_THAT(report.notes, Contains(HasSubstr("which came later")));
+}
+
 TEST(LastCurvature, RoundsAreThoseOfARunWithoutIt) {
   const TestRun with(kWithCurvature), without;
   EXPECT_EQ(state_in(with).global, state_in(without).global);

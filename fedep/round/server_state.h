@@ -24,6 +24,12 @@ struct Temperatures {
   std::int64_t round = 0;  // after which they were
   double point = 0, marginal = 0, average = 0, average_marginal = 0;
 
+  // 0: none was fitted.
+  double of(bool average_of_rounds, bool over_draws) const {
+    if (average_of_rounds) return over_draws ? average_marginal : average;
+    return over_draws ? marginal : point;
+  }
+
   bool operator==(const Temperatures&) const = default;
 };
 

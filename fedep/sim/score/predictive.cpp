@@ -212,11 +212,8 @@ Predictions Predictive::point(const Batch& batch, const InterceptAt& intercept_a
 }
 
 double Predictive::temperature(bool marginal) const {
-  if (!use_.tempered) return 1;
-  const Temperatures& t = state_.temperatures;
-  const double fitted = use_.average ? (marginal ? t.average_marginal : t.average)
-                                     : (marginal ? t.marginal : t.point);
-  return fitted > 0 ? fitted : 1;
+  const double fitted = state_.temperatures.of(use_.average, marginal);
+  return use_.tempered && fitted > 0 ? fitted : 1;
 }
 
 void Predictive::marginal(const DrawSettings& draws, std::size_t batches, const BatchAt& batch_at,
