@@ -140,14 +140,24 @@ class RegressionRounds : public testing::Test {
     precision_ = kPrior * Eigen::MatrixXd::Identity(4, 4);
     eta_ = Eigen::VectorXd::Zero(4);
     for (std::size_t k = 0; k < 4; ++k) {
-      const Batch rows = training_batch(*data_, k);
-      for (std::size_t i = 0; i < rows.size; ++i) {
-        Eigen::VectorXd x = Eigen::VectorXd::Ones(4);
-        for (std::size_t j = 0; j < 3; ++j) x[Eigen::Index(j)] = double(rows.dense[i * 3 + j]);
-        precision_ += x * x.transpose();
-        eta_ += double(rows.reals[i]) * x;
-      }
+      const auto [h, b] = rows_of(k);
+      precision_ += h;
+      eta_ += b;
     }
+  }
+
+  // Curvature and linear term of client k's squared errors.
+  std::pair<Eigen::MatrixXd, Eigen::VectorXd> rows_of(std::size_t k) const {
+    Eigen::MatrixXd h = Eigen::MatrixXd::Zero(4, 4);
+    Eigen::VectorXd b = Eigen::VectorXd::Zero(4);
+    const Batch rows = training_batch(*data_, k);
+    for (std::size_t i = 0; i < rows.size; ++i) {
+      Eigen::VectorXd x = Eigen::VectorXd::Ones(4);
+      for (std::size_t j = 0; j < 3; ++j) x[Eigen::Index(j)] = double(rows.dense[i * 3 + j]);
+      h += x * x.transpose();
+      b += double(rows.reals[i]) * x;
+    }
+    return {h, b};
   }
 
   // After so many rounds; the last half with steps that fall, so that draws' noise averages out.
@@ -176,7 +186,9 @@ class RegressionRounds : public testing::Test {
   void expect_posterior(const Message& q, double temperature = 1) {
     const Eigen::MatrixXd all =
         precision_ / temperature + (1 - 1 / temperature) * kPrior * Eigen::MatrixXd::Identity(4, 4);
-    const Eigen::VectorXd mean = all.ldlt().solve(eta_ / temperature);
+    expect_near(q, all, all.ldlt().solve(eta_ / temperature));
+  }
+  void expect_near(const Message& q, const Eigen::MatrixXd& all, const Eigen::VectorXd& mean) {
     for (std::size_t i = 0; i < 4; ++i) {
       const auto j = Eigen::Index(i);
       const double deviation = 1 / std::sqrt(all(j, j));
@@ -193,6 +205,26 @@ class RegressionRounds : public testing::Test {
 
 TEST_F(RegressionRounds, OfFedEpWithIvonEndAtThePooledPosterior) {
   expect_posterior(play({.algorithm = "fed_ep"}, 60));
+}
+
+// Flat cavities, and the prior as the clients' weight decay: q is the average of what each has by itself.
+TEST_F(RegressionRounds, OfFedIvonWithFlatCavitiesEndAtTheAverageOfClientsOwnPosteriors) {
+  constexpr double kDecay = 0.05;
+  recipe_.client.weight_decay = kDecay;
+  Eigen::MatrixXd precision = Eigen::MatrixXd::Zero(4, 4);
+  Eigen::VectorXd eta = Eigen::VectorXd::Zero(4);
+  double all = 0;
+  for (std::size_t k = 0; k < 4; ++k) all += double(data_->clients()[k].second);
+  for (std::size_t k = 0; k < 4; ++k) {
+    const double n = double(data_->clients()[k].second);
+    auto [h, b] = rows_of(k);
+    h += kDecay * n * Eigen::MatrixXd::Identity(4, 4);
+    const Eigen::MatrixXd diagonal = h.diagonal().asDiagonal();
+    precision += n / all * diagonal;
+    eta += n / all * diagonal * h.ldlt().solve(b);
+  }
+  expect_near(play({.algorithm = "fed_ivon", .cavity = CavityKind::flat}, 60), precision,
+              precision.ldlt().solve(eta));
 }
 
 TEST_F(RegressionRounds, OfPviEndAtThePooledPosterior) {

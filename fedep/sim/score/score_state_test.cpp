@@ -140,6 +140,16 @@ TEST(ScoreState, CalibrationRowsAreNobodysToTrainOn) {
   EXPECT_EQ(data.test_size(), whole->data()->test_size());
 }
 
+// Both fractions are of what a client has to train on.
+TEST(ScoreState, ACalibrationFractionIsOfAllTrainingRows) {
+  const auto calibration_rows = [](const std::string& data) {
+    return double(make_task(recipe(data, kAverage), {})->data()->calibration()->test_size());
+  };
+  const double alone = calibration_rows("calibration_fraction = 0.3");
+  const double beside = calibration_rows("calibration_fraction = 0.3\nvalidation_fraction = 0.5");
+  EXPECT_NEAR(beside / alone, 1, 0.15);
+}
+
 TEST(ScoreState, FractionsThatLeaveNothingAreRefused) {
   EXPECT_THROW((void)make_task(
                    recipe("validation_fraction = 0.6\ncalibration_fraction = 0.4", kAverage), {}),
