@@ -19,6 +19,8 @@
 #include "fedep/optim/optimizer.h"
 #include "fedep/round/aggregate.h"
 #include "fedep/round/grid.h"
+#include "fedep/round/server_average.h"
+#include "fedep/round/server_state.h"
 
 namespace fedep {
 namespace {
@@ -102,6 +104,20 @@ void adagrad_step(benchmark::State& state) { step_alone(state, kAdagrad); }
 void total_and_sgd_step(benchmark::State& state) { total_and_step(state, kSgd); }
 void total_and_adagrad_step(benchmark::State& state) { total_and_step(state, kAdagrad); }
 
+// What a server's average adds to a round of FedAvg: q's mean, and moments that follow it.
+void average_step(benchmark::State& state) {
+  Phase phase{.algorithm = &find_algorithm("fed_avg"), .rounds = 1'000'000'000};
+  phase.average = AverageSettings{.rounds = 30};
+  ServerState server;
+  server.global = from_mean(ramp(1), 1.0f);
+  for (auto _ : state) {
+    follow_average(server.average, phase, server.round++, point_estimate(server), server.global);
+    benchmark::ClobberMemory();
+  }
+  const double mean = 2, moments = 5;  // reads eta, writes the mean; reads all three, writes two
+  count_bytes(state, kSize * (mean + moments) * sizeof(float));
+}
+
 void client_to_grid(benchmark::State& state) {
   const Grid grid = grid_for_tests();
   const Message delta = diagonal_message(1);
@@ -144,6 +160,7 @@ constexpr Measured kAll[] = {
     {"adagrad_step", adagrad_step, true},
     {"total_and_sgd_step", total_and_sgd_step, true},
     {"total_and_adagrad_step", total_and_adagrad_step, true},
+    {"average_step", average_step, true},
     {"client_to_grid", client_to_grid, false},
     {"record_write", record_write, false},
     {"record_read", record_read, false},
