@@ -5,7 +5,7 @@
 
 Plays each row and seed with some classes left out of training (a run that is finished in FOLDER is not played again), scores it by
 `fedep evaluate`, and prints a line for each way to predict: at a mean or averaged over draws, of q or of the server's average, always
-after the clients' temperature. Columns are means over seeds; in brackets the difference from the first line, paired by seed, ± its
+after the clients' temperature for it. Columns are means over seeds; in brackets the difference from the first line, paired by seed, ± its
 standard deviation. AURC: mean risk over all coverages. AUROC: of the left-out classes' test images against the others', by 1 less the
 largest probability, and for draws by mutual information too.
 """
@@ -30,8 +30,14 @@ TASKS = {
     ),
     "deep": ("field_deep/{}.toml", ["fed_avg", "fed_ep_i"], (1,), CIFAR_UNSEEN),  # ResNet-18: on a GPU
 }
-# With the rate that validation rows chose for all classes, 0.003, clients diverge without ten of them.
-OTHER_SETTINGS = {("cifar100", "fed_ep_l"): "client.optimizer.lr=0.001"}
+# Draws around an average have a temperature only where the run made draws. With the rate that validation rows chose for all classes,
+# 0.003, clients of FedEP (L) diverge without ten of them.
+OTHER_SETTINGS = {
+    ("cifar100", "fed_avg"): "evaluate.samples=10",
+    ("cifar100", "fed_dyn"): "evaluate.samples=10",
+    ("deep", "fed_avg"): "evaluate.samples=10",
+    ("cifar100", "fed_ep_l"): "client.optimizer.lr=0.001",
+}
 COLUMNS = (
     ("accuracy, %", 100, 1),
     ("NLL", 1, 3),
