@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <fstream>
+#include <numeric>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -19,9 +22,10 @@ namespace fedep {
 namespace {
 
 constexpr double kYear = 365.25 * 24 * 3600;
-// What a core does, to within a factor of a few: multiply-adds and bytes a second, and what a step
-// costs however small it is.
-constexpr double kOperationsPerSecond = 1e10, kBytesPerSecond = 1e10, kSecondsPerStep = 2e-6;
+// What a core does, to within a factor of a few: operations and bytes a second, what a step costs
+// however small it is, and what a visit moves for each weight: cavity, mean, delta, integers.
+constexpr double kOperationsPerSecond = 5e10, kBytesPerSecond = 1e10, kSecondsPerStep = 5e-6;
+constexpr double kBytesPerVisit = 60;
 
 // Two digits or more: 3.4, 21, 240, 1e9.
 std::string rounded(double value) {
@@ -38,6 +42,7 @@ std::string bytes_text(double bytes) {
 
 std::string time_text(double seconds) {
   if (seconds < 1) return "less than a second";
+  if (seconds < 1.5) return "a second";
   if (seconds < 120) return fmt::format("{:.0f} seconds", seconds);
   if (seconds < 2 * 3600) return fmt::format("{:.0f} minutes", seconds / 60);
   if (seconds < 2 * 86400) return fmt::format("{:.0f} hours", seconds / 3600);
@@ -74,8 +79,29 @@ double checkpoint_bytes(const Recipe& recipe, const Phase& phase, double weights
 double step_seconds(const StepCost& cost, double batch) {
   const double operations =
       cost.counted ? cost.operations(batch) : 6.0 * double(cost.weights) * batch;
-  return kSecondsPerStep +
-         std::max(operations / kOperationsPerSecond, cost.bytes(batch) / kBytesPerSecond);
+  return kSecondsPerStep + operations / kOperationsPerSecond + cost.bytes(batch) / kBytesPerSecond;
+}
+
+// Rows of sparse features cost what they have, not what they could have.
+StepCost sparse_cost(StepCost cost, const Dataset& data, double batch) {
+  constexpr std::size_t kLooked = 20;
+  const std::size_t clients = data.clients().size(), looked = std::min(clients, kLooked);
+  std::size_t rows = 0, features = 0;
+  Batch some;
+  for (std::size_t i = 0; i < looked; ++i) {
+    const std::size_t client = i * clients / looked;
+    std::vector<std::uint32_t> positions(std::min<std::size_t>(20, data.clients()[client].second));
+    std::iota(positions.begin(), positions.end(), 0u);
+    data.train_batch(client, positions, nullptr, some);
+    rows += some.size;
+    features += some.sparse.columns.size();
+  }
+  const double of_a_row = double(features) / double(std::max<std::size_t>(rows, 1));
+  const double touched = of_a_row * double(data.info().outputs);
+  cost.counted = true;
+  cost.multiply_adds = std::size_t(touched);
+  cost.live_weights = std::size_t(std::min(double(cost.weights), touched * batch));
+  return cost;
 }
 
 // Of a visit of the full family, which has no chain: some ten sweeps, each with an integral and two
@@ -141,14 +167,17 @@ SizePlan plan_sizes(const Recipe& recipe, std::span<const Phase> phases, const T
     plan.data_bytes = planned(recipe.data).bytes;
   }
   const double batch = std::min(double(recipe.client.batch), std::max(1.0, mean_examples));
+  if (data != nullptr && data->info().sparse) cost = sparse_cost(cost, *data, batch);
   double rounds = 0, largest_checkpoint = 0, means = 0;
   const std::vector<std::size_t> touched =
       weights_touched(recipe, {phases.begin(), phases.end()}, task);
   for (std::size_t i = 0; i < phases.size(); ++i) {
     const Phase& phase = phases[i];
     const double steps = std::ceil(mean_examples / batch) * passes(recipe, phase);
+    const double reached = touched[i] > 0 ? double(touched[i]) : weights;
     const double visit = phase.family == Family::full ? row_visit_seconds(mean_examples, weights)
-                         : data != nullptr            ? steps * step_seconds(cost, batch)
+                         : data != nullptr            ? steps * step_seconds(cost, batch) +
+                                                 kBytesPerVisit * reached / kBytesPerSecond
                                            : kSecondsPerStep + weights * weights * weights / 1e9;
     const double round = double(phase.clients_per_round) * visit;
     plan.longest_round = std::max(plan.longest_round, round);

@@ -66,6 +66,16 @@ TEST(SizePlan, GrowsWithWhatARunDoes) {
   EXPECT_GT(plan_with({"data.dimension=5000"}).model_bytes, 500 * plan.model_bytes);
 }
 
+// Words that a question does not have take no time, however many there are.
+TEST(SizePlan, TakesTheTimeOfTheFeaturesThatRowsHave) {
+  const auto seconds = [](const char* dimension) {
+    return plan_with({"data={name='random_tags',clients=50,tags=20,examples=40}", dimension,
+                      "client.epochs=500", "phase.1.algorithm='fed_avg'"})
+        .seconds;
+  };
+  EXPECT_LT(seconds("data.dimension=20000") / seconds("data.dimension=2000"), 2);
+}
+
 TEST(SizePlan, CountsEveryElementOfAFullPrecision) {
   const std::vector<std::string> diagonal = {"data.name=regression", "data.dimension=400",
                                              "server.prior.precision=1"};
