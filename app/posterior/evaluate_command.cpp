@@ -154,7 +154,7 @@ EvaluateReport evaluate_run(const std::filesystem::path& run_or_checkpoint,
   // Scores over draws are among the results that the paper's recipes are compared by.
   const bool as_in_paper = !saved.recipe.table.empty() && is_proper(saved.state.global);
   const bool told = saved.withheld.empty() || as_in_paper;
-  const bool spread = told && (draws.average ? saved.state.average.rounds > 1 : saved.infers());
+  const bool spread = told && (draws.average ? can_draw_around_average(saved) : saved.infers());
   const bool marginal = spread && samples > 0;
   std::optional<DrawSettings> settings;
   if (marginal) {

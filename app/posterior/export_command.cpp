@@ -131,7 +131,8 @@ std::vector<fs::path> export_safetensors(const fs::path& run_or_checkpoint,
   }
   if (const ServerAverage& average = saved.state.average; average.rounds > 0) {
     written.push_back(write_weights(saved, average.mean, "average", t.average, folder));
-    if (!saved.withheld.empty()) return written;  // rounds' precisions are part of that spread
+    // Rounds' precisions are part of that spread.
+    if (!saved.withheld.empty() || !is_proper(spread_around(average))) return written;
     written.push_back(write_weights(saved, sqrt(variance(spread_around(average))), "average_spread",
                                     t.average_marginal, folder));
   }

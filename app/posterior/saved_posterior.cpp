@@ -21,6 +21,7 @@
 #include "fedep/model/registry.h"
 #include "fedep/model/shared_extras.h"
 #include "fedep/round/diagnosis/start_left.h"
+#include "fedep/round/server_average.h"
 #include "fedep/sim/curvature.h"
 #include "fedep/store/checkpoint.h"
 #include "fedep/store/curvature_file.h"
@@ -339,6 +340,11 @@ std::string curvature_note(const SavedPosterior& saved) {
       "the mean is {:.2g} deviations away from where the curvature puts it: more rounds bring it "
       "there",
       saved.curvature->distance);
+}
+
+bool can_draw_around_average(const SavedPosterior& saved) {
+  const ServerAverage& average = saved.state.average;
+  return average.rounds > 1 && is_proper(spread_around(average));
 }
 
 std::string no_temperature_of_draws(const SavedPosterior& saved, bool average) {

@@ -86,6 +86,9 @@ std::string unfinished(const SavedPosterior& saved);
 // What a last round of curvature says of the mean, or that it is asked for and not there; nothing where
 // there is nothing to say.
 std::string curvature_note(const SavedPosterior& saved);
+// Whether draws around the server's average can be made: of two rounds at least, and not of means that went
+// beyond all bounds.
+bool can_draw_around_average(const SavedPosterior& saved);
 // Why there is no temperature of draws where there is one of predictions at the mean, or at the average.
 std::string no_temperature_of_draws(const SavedPosterior& saved, bool average);
 

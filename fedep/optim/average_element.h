@@ -15,8 +15,10 @@ namespace fedep {
 constexpr float averaged(float gain, float x, float mean) { return mean + gain * (x - mean); }
 
 constexpr float averaged_variance(float gain, float x, float mean_before, float variance) {
+  constexpr float kLargest = 3.4e38f;  // checkpoints hold finite numbers, of runs that diverged too
   const float gap = x - mean_before;
-  return (1 - gain) * (variance + gain * gap * gap);
+  const float next = (1 - gain) * (variance + gain * gap * gap);
+  return next < kLargest ? next : kLargest;
 }
 
 }  // namespace fedep

@@ -1,6 +1,7 @@
 #include "fedep/optim/average_element.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -39,6 +40,15 @@ TEST(AverageElement, OfOneNumberVariesNot) {
     mean = averaged(gain, 1.7f, mean);
     EXPECT_EQ(mean, 1.7f);
     EXPECT_EQ(variance, 0);
+  }
+}
+
+TEST(AverageElement, StaysFiniteWhereARunDiverges) {
+  float mean = 1, variance = 0;
+  for (const float x : {1e25f, -1e30f, 1e10f, 2.0f}) {
+    variance = averaged_variance(0.5f, x, mean, variance);
+    mean = averaged(0.5f, x, mean);
+    EXPECT_TRUE(std::isfinite(variance) && std::isfinite(mean)) << x;
   }
 }
 

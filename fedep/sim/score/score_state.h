@@ -108,7 +108,9 @@ StateScores score_state(E& test, E* calibration, const Recipe& recipe, const Sta
   if (state.average == nullptr) return out;
   at(*state.average, "_average", out.temperatures.average);
   if (are_draws_due(recipe, state.numbers, last) && state.average_rounds > 1) {
-    marginal(state.around_average(), "_average", out.temperatures.average_marginal);
+    const Gaussian<V> around = state.around_average();
+    // Not of a run whose means went beyond all bounds.
+    if (is_proper(around)) marginal(around, "_average", out.temperatures.average_marginal);
   }
   return out;
 }
