@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 Recipe averaged(const char* phase, int rounds = 6, AverageKind kind = AverageKind::exponential) {
   Recipe recipe = parse_recipe(ward_recipe(phase));
-  recipe.data.calibration_fraction = 0.2;
+  recipe.data.calibration_fraction = 0.4;
   recipe.phases[0].rounds = rounds;
   recipe.phases[0].average = AverageSettings{.kind = kind, .rounds = 3};
   recipe.evaluate.samples = 8;

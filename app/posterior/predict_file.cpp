@@ -122,6 +122,10 @@ std::string temperature_note(const SavedPosterior& saved, const PredictOptions& 
         "probabilities are at no temperature: {}; --samples 0 predicts at the {}, with its own",
         no_temperature_of_draws(saved, how.average), how.average ? "average" : "mean");
   }
+  if (temperature == 1) {
+    return "probabilities are the model's own: clients' calibration rows cannot tell a temperature "
+           "from 1";
+  }
   std::string text = fmt::format(
       "probabilities are those at temperature {:.4g}, which clients fitted after round {}; "
       "--no-temperature: as the model has them",
@@ -256,7 +260,7 @@ PredictedRows predict_file(const fs::path& run_or_checkpoint, const fs::path& fi
   }
   Predictive predictive(*model, saved.state, {how.average, how.temperature});
   // A deviation is read as an interval, and how far rounds scatter around their average is none.
-  const bool spread = how.average ? saved.state.average.rounds > 1 && !rows.has_deviation() &&
+  const bool spread = how.average ? can_draw_around_average(saved) && !rows.has_deviation() &&
                                         saved.withheld.empty()
                                   : saved.posterior;
   const bool posterior = spread && samples > 0;

@@ -71,7 +71,7 @@ TEST(LastCurvature, LeavesTheTemperatureOfTheMeanAlone) {
   const TemporaryFolder folder;
   folder.write("wards.csv", ward_table());
   Recipe recipe = parse_recipe(ward_recipe(kWithCurvature));
-  recipe.data.calibration_fraction = 0.2;
+  recipe.data.calibration_fraction = 0.4;
   recipe.evaluate.samples = 8;
   run_recipe(recipe, {.out = folder.path() / "run", .data = folder.path()});
   const Temperatures kept = read_posterior(folder.path() / "run").state.temperatures;

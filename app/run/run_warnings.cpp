@@ -13,6 +13,7 @@
 #include "fedep/data/table/audit/audit.h"
 #include "fedep/data/table/table_features.h"
 #include "fedep/message/nearest.h"
+#include "fedep/metric/temperature.h"
 #include "fedep/model/registry.h"
 #include "fedep/sim/chain/chain.h"
 #include "fedep/sim/prior_pull.h"
@@ -49,6 +50,17 @@ std::string cooldown_problem(const Phase& phase) {
   return fmt::format(
       "the cooldown ends at 0, and nothing changes in the last {} of the phase's {} rounds",
       phase.rounds - steps, phase.rounds);
+}
+
+// Where clients have too few calibration rows together, or nothing.
+std::string few_calibration_rows(const Recipe& recipe, const Dataset& data) {
+  const std::size_t rows = data.calibration() == nullptr ? 0 : data.calibration()->test_size();
+  if (recipe.data.calibration_fraction == 0 || rows >= kFewestForTemperature) return {};
+  return fmt::format(
+      "data.calibration_fraction leaves {} calibration rows of all clients, and fewer than {} tell "
+      "no "
+      "temperature: it is 1",
+      rows, kFewestForTemperature);
 }
 
 // Schedules that never begin, by name.
@@ -150,6 +162,9 @@ std::vector<std::string> warnings_of(const Recipe& recipe, const std::vector<Pha
     }
     if (info.table && !info.audit) {
       lines.insert(lines.end(), info.table->suspected.begin(), info.table->suspected.end());
+    }
+    if (std::string line = few_calibration_rows(recipe, *data); !line.empty()) {
+      lines.push_back(std::move(line));
     }
     if (data->test_size() == 0) {
       const bool is_drawn = find_dataset(recipe.data.name).holds_out;

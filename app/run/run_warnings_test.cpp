@@ -65,11 +65,21 @@ TEST(RunWarnings, NameSchedulesThatNeverBegin) {
 // 80 training rows a ward are four batches of 20; a tenth less are three, or four with the rest.
 TEST(RunWarnings, SayWhatCalibrationRowsCostInSteps) {
   Recipe recipe = parse_recipe(ward_recipe(kFedEp));
-  recipe.data.calibration_fraction = 0.1;
+  recipe.data.calibration_fraction = 0.24;
   EXPECT_THAT(warnings_for(recipe, ward_table()), IsEmpty());
   recipe.client.remainder = Remainder::drop;
   EXPECT_THAT(warnings_for(recipe, ward_table()),
               ElementsAre(HasSubstr("clients make 15.0 steps a visit where they would make 20.0")));
+}
+
+TEST(RunWarnings, SayThatTooFewRowsTellNoTemperature) {
+  Recipe recipe = parse_recipe(ward_recipe(kFedEp));
+  recipe.data.calibration_fraction = 0.1;
+  EXPECT_THAT(warnings_for(recipe, ward_table()),
+              ElementsAre(HasSubstr("leaves 24 calibration rows of all clients")));
+  recipe.data.calibration_fraction = 0.001;
+  EXPECT_THAT(warnings_for(recipe, ward_table()),
+              ElementsAre(HasSubstr("leaves 0 calibration rows")));
 }
 
 TEST(RunWarnings, SayThatNotAllClientsOfATableAreAsked) {

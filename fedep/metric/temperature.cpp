@@ -86,22 +86,24 @@ std::array<double, kTemperatures> TemperatureLosses::sums() const {
 }
 
 double TemperatureLosses::best() const {
-  if (examples_ == 0) return 1;
+  constexpr double kTold = 3.84;  // of χ² with one degree of freedom 5 % are beyond
+  if (examples_ < std::int64_t(kFewestForTemperature)) return 1;
   const auto losses = sums();
-  return best_temperature(losses);
+  const BestTemperature best = best_temperature(losses);
+  return 2 * (losses[kTemperatures / 2] - best.loss) < kTold ? 1 : best.temperature;
 }
 
-double best_temperature(std::span<const double, kTemperatures> losses) {
+BestTemperature best_temperature(std::span<const double, kTemperatures> losses) {
   const auto grid = temperature_grid();
   const std::size_t i =
       std::size_t(std::min_element(losses.begin(), losses.end()) - losses.begin());
-  if (i == 0 || i + 1 == kTemperatures) return grid[i];
+  if (i == 0 || i + 1 == kTemperatures) return {grid[i], losses[i]};
   // The least of the parabola through three points (log T, loss): sums are smooth there, and the
   // grid's points are equally far apart.
   const double left = losses[i - 1] - losses[i], right = losses[i + 1] - losses[i];
-  if (!(left + right > 0)) return grid[i];
+  if (!(left + right > 0)) return {grid[i], losses[i]};
   const double shift = 0.5 * (left - right) / (left + right);
-  return grid[i] * std::pow(grid[1] / grid[0], shift);
+  return {grid[i] * std::pow(grid[1] / grid[0], shift), losses[i] - 0.25 * (left - right) * shift};
 }
 
 void temper_classes(std::span<double> probabilities, std::size_t classes, double temperature) {

@@ -1,6 +1,7 @@
 // One number that makes probabilities honest: p_T ∝ p^(1/T). Whoever has examples adds up their
 // losses on a grid of temperatures; of all these sums one temperature is made. A sum is convex in
-// 1/T, so it has one minimum, and between the points of the grid a parabola finds it.
+// 1/T, so it has one minimum, and between the points of the grid a parabola finds it. A temperature
+// that examples cannot tell from 1 is 1: a few dozen fit noise, and make probabilities worse.
 //
 //   TemperatureLosses losses;
 //   losses.add_classes(probabilities, classes, labels);     // at every client
@@ -25,6 +26,9 @@ class Parts;  // parts.h
 
 inline constexpr std::size_t kTemperatures = 33;
 
+// With fewer examples there is no telling.
+inline constexpr std::size_t kFewestForTemperature = 50;
+
 // From 1/8 to 8, in equal ratios; the middle one is 1.
 std::array<double, kTemperatures> temperature_grid();
 
@@ -40,7 +44,7 @@ class TemperatureLosses {
 
   std::size_t examples() const { return std::size_t(examples_); }
   std::array<double, kTemperatures> sums() const;
-  // 1 without examples.
+  // 1 with too few examples, or where a likelihood ratio test at 5 % does not tell it from 1.
   double best() const;
 
  private:
@@ -48,8 +52,11 @@ class TemperatureLosses {
   std::int64_t examples_ = 0;
 };
 
-// The temperature with the least loss, where these are the losses on the grid.
-double best_temperature(std::span<const double, kTemperatures> losses);
+// The temperature with the least loss, and that loss, where these are the losses on the grid.
+struct BestTemperature {
+  double temperature = 1, loss = 0;
+};
+BestTemperature best_temperature(std::span<const double, kTemperatures> losses);
 
 // Probabilities at this temperature, in place; NaN stays.
 void temper_classes(std::span<double> probabilities, std::size_t classes, double temperature);

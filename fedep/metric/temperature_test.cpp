@@ -134,6 +134,51 @@ TEST(Temperature, OfEventsIsFoundToo) {
 
 TEST(Temperature, WithoutExamplesItIsOne) { EXPECT_EQ(TemperatureLosses().best(), 1); }
 
+// Outcomes follow what is stated times 1/T: by how much do fitted temperatures miss?
+std::vector<double> fitted_to(std::size_t rows, float planted, std::uint32_t simulations) {
+  std::vector<double> found;
+  for (std::uint32_t i = 0; i < simulations; ++i) {
+    std::vector<float> logits(rows), uniform(rows);
+    fill_normal({.seed = 21, .step = i}, logits);
+    fill_uniform({.seed = 22, .step = i}, uniform);
+    const std::vector<double> stated = sigmoid(times(logits, 2 * planted));
+    const std::vector<double> truth = sigmoid(times(logits, 2));
+    std::vector<std::uint8_t> happened(rows);
+    for (std::size_t row = 0; row < rows; ++row) happened[row] = double(uniform[row]) < truth[row];
+    TemperatureLosses losses;
+    losses.add_events(stated, happened);
+    found.push_back(losses.best());
+  }
+  return found;
+}
+
+TEST(Temperature, OfHonestProbabilitiesIsOneButForOneInTwenty) {
+  for (const std::size_t rows : {std::size_t(60), std::size_t(400)}) {
+    const auto found = fitted_to(rows, 1, 1000);
+    const auto told = std::count_if(found.begin(), found.end(), [](double t) { return t != 1; });
+    EXPECT_NEAR(double(told) / 1000, 0.05, 0.025) << rows;
+  }
+}
+
+TEST(Temperature, OfFewExamplesIsOne) {
+  for (const double t : fitted_to(kFewestForTemperature - 1, 4, 50)) EXPECT_EQ(t, 1);
+}
+
+TEST(Temperature, OfOverconfidentOnesIsFoundAllTheSame) {
+  for (const double t : fitted_to(400, 2, 200)) EXPECT_GT(t, 1.2);
+}
+
+// A parabola in log T: its least value lies below those on the grid.
+TEST(Temperature, TheLeastLossIsThatOfTheParabola) {
+  std::array<double, kTemperatures> losses;
+  for (std::size_t i = 0; i < kTemperatures; ++i) {
+    losses[i] = 7 + 0.5 * std::pow(double(i) - 18.3, 2);
+  }
+  const BestTemperature best = best_temperature(losses);
+  EXPECT_NEAR(best.loss, 7, 1e-12);
+  EXPECT_NEAR(std::log2(best.temperature), 3 * (18.3 - 16) / 16, 1e-12);
+}
+
 TEST(Temperature, NaNIsLeftOut) {
   TemperatureLosses losses;
   losses.add_classes(std::vector<double>{NAN, 0.5}, 2, std::vector<std::int32_t>{0});
