@@ -444,7 +444,8 @@ class Refused(RanksTest):
         self.assert_refused(done, 2, "recipe must be the same on all ranks", "rank 1", "epochs = 3", "epochs = 2")
         self.assertFalse((self.folder / "run").exists())
 
-    def test_a_rank_with_other_data(self):
+    def with_other_data(self):
+        """A recipe, a program that reads a longer table on rank 1, and its environment."""
         table = "hospital,x,y\n" + "".join(f"{i % 4},{i % 7},{i % 3}\n" for i in range(80))
         for name, text in (("here", table), ("there", table + "1,2,3\n")):
             (self.folder / name).mkdir()
@@ -454,9 +455,22 @@ class Refused(RanksTest):
             '[client]\nbatch = 5\n[server]\nclients_per_round = 2\n[[phase]]\nalgorithm = "fed_avg"\nrounds = 2\n'
         )
         program = self.differing(f"export FEDEP_DATA={self.folder / 'there'}")
-        here = {**QUIET, "FEDEP_DATA": str(self.folder / "here")}
-        done = play(2, "run", recipe, "--out", self.folder / "run", program=program, env=here)
+        return recipe, {"program": program, "env": {**QUIET, "FEDEP_DATA": str(self.folder / "here")}}
+
+    def test_a_rank_with_other_data(self):
+        recipe, there = self.with_other_data()
+        done = play(2, "run", recipe, "--out", self.folder / "run", **there)
         self.assert_refused(done, 2, "data must be the same on all ranks", "rank 1")
+
+    def test_a_rank_with_other_data_among_runs_that_are_dealt_out(self):
+        recipe, there = self.with_other_data()
+        out = self.folder / "sweep"
+        done = play(2, "sweep", recipe, "--seeds", "1,2", "--out", out, **there)
+        self.assert_refused(done, 2, "data must be the same on all ranks", "rank 1")
+        self.assertEqual(list(out.iterdir()), [])
+        # What is over already needs no data.
+        self.assertEqual(play(2, "sweep", recipe, "--seeds", "1,2", "--out", out, env=there["env"]).returncode, 0)
+        self.assertEqual(play(2, "sweep", recipe, "--seeds", "1,2", "--out", out, **there).returncode, 0)
 
     def test_a_rank_of_another_program(self):
         recipe = self.recipe(RECIPES["fed_ep_laplace"])
@@ -475,6 +489,18 @@ class Refused(RanksTest):
         program = self.differing("export OPENBLAS_CORETYPE=Prescott")
         done = play(2, "run", recipe, "--out", self.folder / "run", program=program)
         self.assert_refused(done, 2, "BLAS kernel must be the same on all ranks", "Prescott")
+
+    def test_a_rank_with_another_blas_kernel_among_runs_that_are_dealt_out(self):
+        recipe = self.recipe(RECIPES["fed_ep_laplace"])
+        program = self.differing("export OPENBLAS_CORETYPE=Prescott")
+        for name, more in (("alone", ()), ("pairs", ("--ranks-per-run", 2))):
+            with self.subTest(name):
+                arguments = ["sweep", recipe, "--seeds", "1,2,3", "--out", self.folder / name, *more]
+                done = play(3, *arguments, program=program)
+                self.assert_refused(done, 2, "BLAS kernel must be the same on all ranks", "Prescott", "--mixed-cpus")
+                done = play(3, *arguments, "--mixed-cpus", program=program)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn("BLAS kernel must be the same", done.stderr)
 
     def test_a_rank_that_does_not_see_the_folder(self):
         recipe = self.recipe(RECIPES["fed_ep_laplace"])

@@ -1,10 +1,14 @@
 #include "app/reproduce/plan_deal.h"
 
 #include <algorithm>
+#include <array>
+#include <memory>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "app/output.h"
 #include "app/reproduce/finished_run.h"
 #include "app/run/interrupt.h"
 #include "app/run/run_ranks.h"
@@ -12,6 +16,7 @@
 #include "app/whole_number.h"
 #include "fedep/config/write_recipe.h"
 #include "fedep/message/error.h"
+#include "fedep/sim/family_choice.h"
 #include "fedep/sim/ranks/same_ranks.h"
 #include "fedep/sim/ranks/share_out.h"
 #include "fedep/store/durable_file.h"
@@ -31,17 +36,36 @@ std::int64_t cost_of(const Recipe& recipe) {
          std::max(1, recipe.client.epochs);
 }
 
-}  // namespace
-
-void add_deal_options(Command& command, std::size_t& ranks_per_run) {
-  command
-      .add_option("--ranks-per-run", ranks_per_run,
-                  "where several ranks were started: so many play a run together")
-      ->check(whole_number(1));
+// Of each data set and model file one run stands for all: every rank opens its data and plays a visit.
+void compare_runs(const std::vector<const Recipe*>& unfinished, const RunRecipeOptions& how) {
+  std::set<std::array<std::string, 3>> compared;
+  std::set<std::string> told;
+  for (const Recipe* const given : unfinished) {
+    if (!compared.insert({given->data.name, given->data.path, given->model.path}).second) continue;
+    const std::unique_ptr<Task> task = make_task(*given, how.data);
+    const Recipe recipe = decide_families(*given, *task).recipe;
+    const std::vector<Phase> phases = plan_run(recipe, *task);
+    for (const std::string& line :
+         compare_run_of_ranks(recipe, phases, *task, fingerprint_of(*task), how)) {
+      if (told.insert(line).second) say("{}\n", line);
+    }
+  }
 }
 
-PlanDeal::PlanDeal(Ranks* ranks, std::size_t ranks_per_run, std::span<const Plan> plans)
-    : ranks_(ranks), ranks_per_run_(ranks_per_run), groups_of_(plans.size(), 0) {
+}  // namespace
+
+void add_deal_options(Command& command, DealOptions& options) {
+  command
+      .add_option("--ranks-per-run", options.ranks_per_run,
+                  "where several ranks were started: so many play a run together")
+      ->check(whole_number(1));
+  add_mixed_cpus_option(command, options.mixed_cpus);
+}
+
+PlanDeal::PlanDeal(const RunRecipeOptions& how, std::size_t ranks_per_run,
+                   std::span<const Plan> plans)
+    : ranks_(how.ranks), ranks_per_run_(ranks_per_run), groups_of_(plans.size(), 0) {
+  Ranks* const ranks = how.ranks;
   const std::size_t size = ranks == nullptr ? 1 : ranks->size();
   if (ranks_per_run > size) {
     throw InputError(fmt::format(
@@ -67,10 +91,13 @@ PlanDeal::PlanDeal(Ranks* ranks, std::size_t ranks_per_run, std::span<const Plan
   }
   finished = ranks->broadcast(std::move(finished));
   std::vector<VisitLoad> runs;
+  std::vector<const Recipe*> unfinished;
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const bool is_over = finished[i] != std::byte(0);
     runs.push_back({.cost = is_over ? 0 : cost_of(plans[i].recipe), .home = std::nullopt});
+    if (!is_over) unfinished.push_back(&plans[i].recipe);
   }
+  compare_runs(unfinished, how);
   groups_of_ = share_out(runs, {.ranks = (size + ranks_per_run - 1) / ranks_per_run});
   group_number_ = ranks->rank() / ranks_per_run;
   if (ranks_per_run > 1) group_ = ranks->group(ranks_per_run);

@@ -1,7 +1,7 @@
 // Runs of one command (a table's, a sweep's) dealt out among ranks. Groups of ranks play theirs one
 // after the other and hear nothing of one another until all runs are over.
 //
-//   PlanDeal deal(ranks, 2, plans);                    // two ranks play a run together
+//   PlanDeal deal({.ranks = ranks}, 2, plans);         // two ranks play a run together
 //   for (std::size_t i = 0; i < plans.size(); ++i) {
 //     if (deal.is_mine(i)) run_recipe(plans[i].recipe, {.ranks = deal.group(), …});
 //   }
@@ -17,17 +17,23 @@
 
 #include "app/command.h"
 #include "app/reproduce/reproduce_plan.h"
+#include "app/run/run_options.h"
 #include "fedep/sim/ranks/ranks.h"
 
 namespace fedep {
 
-void add_deal_options(Command& command, std::size_t& ranks_per_run);
+struct DealOptions {
+  std::size_t ranks_per_run = 1;
+  bool mixed_cpus = false;
+};
+void add_deal_options(Command& command, DealOptions& options);
 
 class PlanDeal {
  public:
-  // `ranks` null: this process plays all of them. Throws InputError, on every rank, where ranks have
-  // different plans, do not see the same folder, or more are to play a run than there are.
-  PlanDeal(Ranks* ranks, std::size_t ranks_per_run, std::span<const Plan> plans);
+  // `how` is what all runs are told, with all the ranks there are; without ranks this process plays all
+  // runs. Throws InputError, on every rank, where ranks have different plans, do not see the same folder
+  // or would not come to the same bits, or where more are to play a run than there are.
+  PlanDeal(const RunRecipeOptions& how, std::size_t ranks_per_run, std::span<const Plan> plans);
 
   bool is_mine(std::size_t plan) const { return groups_of_[plan] == group_number_; }
   // Those that play a run together; null: each of them is one process's.

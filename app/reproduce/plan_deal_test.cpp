@@ -5,9 +5,11 @@
 #include <fstream>
 #include <mutex>
 #include <set>
+#include <string>
 
 #include <gtest/gtest.h>
 
+#include "fedep/config/read_recipe.h"
 #include "fedep/message/error.h"
 #include "fedep/message/test_folder.h"
 #include "fedep/sim/ranks/test_thread_ranks.h"
@@ -15,13 +17,15 @@
 namespace fedep {
 namespace {
 
+const std::string kToy = "[data]\nname = \"toy\"\n[[phase]]\nalgorithm = \"fed_avg\"\nrounds = ";
+
 std::vector<Plan> plans_of(const std::filesystem::path& folder, const std::vector<int>& rounds) {
   std::vector<Plan> plans;
   for (std::size_t i = 0; i < rounds.size(); ++i) {
     Plan& plan = plans.emplace_back();
     plan.row = std::to_string(i);
     plan.out = folder / plan.row;
-    plan.recipe.phases.push_back({.algorithm = "fed_avg", .rounds = rounds[i]});
+    plan.recipe = parse_recipe(kToy + std::to_string(rounds[i]));
   }
   return plans;
 }
@@ -32,7 +36,7 @@ class PlanDeals : public testing::Test {
 };
 
 TEST_F(PlanDeals, AllRunsAreOneProcesssThatIsAlone) {
-  const PlanDeal deal(nullptr, 1, plans_of(folder_.path(), {3, 4, 5}));
+  const PlanDeal deal({}, 1, plans_of(folder_.path(), {3, 4, 5}));
   for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(deal.is_mine(i));
   EXPECT_EQ(deal.group(), nullptr);
   EXPECT_TRUE(deal.leads() && deal.speaks());
@@ -47,7 +51,7 @@ TEST_F(PlanDeals, EveryRunHasOneGroupWhichPlaysItWhole) {
     std::vector<std::multiset<std::size_t>> players(plans.size());
     std::vector<std::int64_t> work(5, 0);
     play_ranks(5, [&](Ranks& ranks) {
-      const PlanDeal deal(&ranks, per_run, plans);
+      const PlanDeal deal({.ranks = &ranks}, per_run, plans);
       EXPECT_EQ(deal.speaks(), ranks.rank() == 0);
       EXPECT_EQ(deal.leads(), ranks.rank() % per_run == 0);
       EXPECT_EQ(deal.group() == nullptr, per_run == 1);
@@ -75,7 +79,7 @@ TEST_F(PlanDeals, AGroupTalksAmongItself) {
   std::filesystem::create_directory(folder_.path() / "1");
   std::ofstream(folder_.path() / "1" / "recipe.toml") << "";
   play_ranks(4, [&](Ranks& ranks) {
-    const PlanDeal deal(&ranks, 2, plans);
+    const PlanDeal deal({.ranks = &ranks}, 2, plans);
     std::vector<std::int64_t> sum{std::int64_t(ranks.rank())};
     deal.group()->sum(sum);
     EXPECT_EQ(sum[0], ranks.rank() < 2 ? 1 : 5);
@@ -91,18 +95,40 @@ TEST_F(PlanDeals, AGroupTalksAmongItself) {
 TEST_F(PlanDeals, OneThatStopsIsHeardInTheEnd) {
   const std::vector<Plan> plans = plans_of(folder_.path(), {1, 1, 1});
   play_ranks(3, [&](Ranks& ranks) {
-    const PlanDeal deal(&ranks, 1, plans);
+    const PlanDeal deal({.ranks = &ranks}, 1, plans);
     EXPECT_TRUE(deal.wait_for_all(false));
     EXPECT_FALSE(deal.wait_for_all(ranks.rank() == 2));
   });
 }
 
 TEST_F(PlanDeals, RefuseOtherPlansAndGroupsThatAreTooLarge) {
-  EXPECT_THROW(PlanDeal(nullptr, 2, {}), InputError);
+  EXPECT_THROW(PlanDeal({}, 2, {}), InputError);
   play_ranks(2, [&](Ranks& ranks) {
-    EXPECT_THROW(PlanDeal(&ranks, 3, {}), InputError);
+    EXPECT_THROW(PlanDeal({.ranks = &ranks}, 3, {}), InputError);
     const std::vector<Plan> plans = plans_of(folder_.path(), {1 + int(ranks.rank())});
-    EXPECT_THROW(PlanDeal(&ranks, 1, plans), InputError);
+    EXPECT_THROW(PlanDeal({.ranks = &ranks}, 1, plans), InputError);
+  });
+}
+
+// Of two data sets the second differs; what is not played is not opened.
+TEST_F(PlanDeals, RefuseDataThatAreNotTheSame) {
+  const std::string table = "site,x,y\na,1,0\na,2,1\nb,3,0\nb,4,1\n";
+  std::vector<Plan> plans = plans_of(folder_.path(), {1, 1});
+  plans[1].recipe = parse_recipe(
+      "[data]\nname = \"tabular\"\npath = \"t.csv\"\nclient_column = \"site\"\n"
+      "label_column = \"y\"\n[server]\nclients_per_round = 2\n[[phase]]\nalgorithm = "
+      "\"fed_avg\"\nrounds = 1\n");
+  for (const std::string name : {"here", "there"}) {
+    std::filesystem::create_directory(folder_.path() / name);
+    std::ofstream(folder_.path() / name / "t.csv") << table << (name == "here" ? "" : "b,5,1\n");
+  }
+  play_ranks(2, [&](Ranks& ranks) {
+    RunRecipeOptions how{.data = folder_.path() / "here", .ranks = &ranks};
+    EXPECT_NO_THROW(PlanDeal(how, 1, plans));
+    if (ranks.rank() == 1) how.data = folder_.path() / "there";
+    const std::string why = message_of<InputError>([&] { PlanDeal(how, 1, plans); });
+    EXPECT_TRUE(why.starts_with("data must be the same on all ranks, but on rank 1")) << why;
+    EXPECT_NO_THROW(PlanDeal(how, 1, std::span(plans).first(1)));
   });
 }
 

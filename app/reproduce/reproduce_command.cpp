@@ -46,7 +46,7 @@ struct ReproduceOptions {
   std::string device = "cpu";
   std::string precision = "tf32";
   std::size_t threads = 1;
-  std::size_t ranks_per_run = 1;
+  DealOptions deal;
   std::string scratch;
   std::string data;
   std::string results;
@@ -65,16 +65,23 @@ fs::path burn_in_folder(const ReproduceOptions& options) {
   return (options.plan.out.empty() ? fs::path("run") : fs::path(options.plan.out)) / "burn-in";
 }
 
-RunRecipeOptions run_options(const ReproduceOptions& options, const Plan& plan) {
-  return {.out = plan.out,
-          .data = data_folder(options.data),
+// What all runs are told.
+RunRecipeOptions run_options(const ReproduceOptions& options) {
+  return {.data = data_folder(options.data),
           .threads = options.threads,
-          .resume = is_begun(plan.out),
           .device = options.device,
           .precision = options.precision,
+          .mixed_cpus = options.deal.mixed_cpus,
           .scratch = options.scratch,
-          .burn_in = burn_in_folder(options),
-          .keep_after = plan.keep_after};
+          .burn_in = burn_in_folder(options)};
+}
+
+RunRecipeOptions run_options(const ReproduceOptions& options, const Plan& plan) {
+  RunRecipeOptions how = run_options(options);
+  how.out = plan.out;
+  how.resume = is_begun(plan.out);
+  how.keep_after = plan.keep_after;
+  return how;
 }
 
 Result result_of(const ReproduceOptions& options, const Plan& plan, const History& history,
@@ -214,7 +221,9 @@ int run_plans(const ReproduceOptions& options, Ranks* ranks) {
   check_scratch(options.scratch);
   const std::vector<Plan> plans = plan_of(options.plan);
   if (ranks == nullptr || ranks->is_first()) check_before_work(options, plans);
-  const PlanDeal deal(ranks, options.ranks_per_run, plans);
+  RunRecipeOptions how = run_options(options);
+  how.ranks = ranks;
+  const PlanDeal deal(how, options.deal.ranks_per_run, plans);
   std::vector<std::optional<Result>> taken(plans.size());
   bool stopped = false;
   for (std::size_t i = 0; i < plans.size() && !stopped; ++i) {
@@ -291,7 +300,7 @@ void add_reproduce_command(Command& app, int& exit_code, const std::unique_ptr<R
                       "products on a GPU: tf32, or float32 for agreement with the CPU");
   command->add_option("--threads", options->threads, "clients in parallel")
       ->check(whole_number(1, 1024));
-  add_deal_options(*command, options->ranks_per_run);
+  add_deal_options(*command, options->deal);
   add_scratch_option(*command, options->scratch);
   command->add_option("--data", options->data, "folder with data sets; default $FEDEP_DATA");
   command->add_option("--recipes", options->plan.recipes,

@@ -163,8 +163,7 @@ void add_run_command(Command& app, int& exit_code, const std::unique_ptr<Ranks>&
       ->type_name("PORT")
       ->check(whole_number(0, 65535));
   add_scratch_option(*command, options->scratch);
-  command->add_flag("--mixed-cpus", options->mixed_cpus,
-                    "ranks may compute differently: bits then depend on who plays whom");
+  add_mixed_cpus_option(*command, options->mixed_cpus);
   command->callback([options, &exit_code, &ranks] { exit_code = run(*options, ranks.get()); });
 }
 

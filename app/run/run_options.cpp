@@ -11,6 +11,11 @@ void add_scratch_option(Command& command, std::string& scratch) {
                      "folder for what need not outlive the command, such as a machine's own disk");
 }
 
+void add_mixed_cpus_option(Command& command, bool& mixed_cpus) {
+  command.add_flag("--mixed-cpus", mixed_cpus,
+                   "ranks may compute differently: bits then depend on who plays whom");
+}
+
 std::filesystem::path data_folder(const std::string& option) {
   if (!option.empty()) return option;
   const char* from_environment = std::getenv("FEDEP_DATA");

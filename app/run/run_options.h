@@ -15,8 +15,8 @@ namespace fedep {
 class LiveReport;
 
 struct RunRecipeOptions {
-  std::filesystem::path out;   // the run directory
-  std::filesystem::path data;  // where data sets live
+  std::filesystem::path out = {};   // the run directory
+  std::filesystem::path data = {};  // where data sets live
   std::size_t threads = 1;
   bool resume = false;  // the run that is in `out`
   std::string device = "cpu";
@@ -32,6 +32,7 @@ struct RunRecipeOptions {
 };
 
 void add_scratch_option(Command& command, std::string& scratch);
+void add_mixed_cpus_option(Command& command, bool& mixed_cpus);
 
 // What --data names, or else $FEDEP_DATA.
 std::filesystem::path data_folder(const std::string& option);

@@ -52,10 +52,6 @@ void tell(std::string_view line) {
   if (!line.empty()) say("{}\n", line);
 }
 
-std::uint64_t fingerprint_of(const Task& task) {
-  return task.data() != nullptr ? fingerprint(*task.data()) : 0;
-}
-
 // What is worth knowing of the place and, where values of a table were suspected, of the data.
 std::string remark_of(const Recipe& recipe, const Task& task, const RunRecipeOptions& options) {
   std::vector<std::string> remarks;
@@ -200,6 +196,10 @@ std::vector<Phase> plan_run(const Recipe& recipe, const Task& task) {
   check_curvature(recipe, task);
   check_sparse_factors(recipe, phases, task);
   return phases;
+}
+
+std::uint64_t fingerprint_of(const Task& task) {
+  return task.data() != nullptr ? fingerprint(*task.data()) : 0;
 }
 
 void warn_of_run(const Recipe& recipe, const std::vector<Phase>& phases, const Task& task,

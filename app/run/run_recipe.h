@@ -36,6 +36,8 @@ std::string stop_text(const RunResult& result, std::string_view how);
 std::vector<Phase> plan_run(const Recipe& recipe, const Task& task);
 // Throws InputError for a recipe whose families are decided that cannot be played there.
 void check_place(const PlaceRow& place, const Recipe& recipe, const Task& task);
+// Equal data have equal ones; 0 where there are none.
+std::uint64_t fingerprint_of(const Task& task);
 // Says on stderr what is no mistake, but will not end well at this place.
 void warn_of_run(const Recipe& recipe, const std::vector<Phase>& phases, const Task& task,
                  const PlaceRow& place);

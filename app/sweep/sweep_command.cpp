@@ -43,7 +43,8 @@ struct SweepOptions {
   std::optional<std::int64_t> rounds;
   std::string out, data, figure, score;
   std::string device = "cpu", precision = "tf32", scratch;
-  std::size_t threads = 1, ranks_per_run = 1;
+  std::size_t threads = 1;
+  DealOptions deal;
   bool json = false;
 };
 
@@ -85,18 +86,25 @@ void check_before_work(const SweepOptions& options, const std::vector<Plan>& pla
                   {.table = "sweep", .data = data_folder(options.data), .device = options.device});
 }
 
+// What all runs are told.
+RunRecipeOptions run_options(const SweepOptions& options) {
+  return {.data = data_folder(options.data),
+          .threads = options.threads,
+          .device = options.device,
+          .precision = options.precision,
+          .mixed_cpus = options.deal.mixed_cpus,
+          .scratch = options.scratch};
+}
+
 // Plays a run that is this process's, alone or with its group. False after a wish to stop; what was
 // finished until then is kept.
 bool play_plan(const SweepOptions& options, const Plan& plan, const PlanDeal& deal, bool resume) {
   if (deal.group() == nullptr && interrupt_requested()) return false;
-  const RecipeRun run = run_recipe(plan.recipe, {.out = plan.out,
-                                                 .data = data_folder(options.data),
-                                                 .threads = options.threads,
-                                                 .resume = resume,
-                                                 .device = options.device,
-                                                 .precision = options.precision,
-                                                 .ranks = deal.group(),
-                                                 .scratch = options.scratch});
+  RunRecipeOptions how = run_options(options);
+  how.out = plan.out;
+  how.resume = resume;
+  how.ranks = deal.group();
+  const RecipeRun run = run_recipe(plan.recipe, how);
   if (run.result.end != RunEnd::interrupted) return true;
   say("{}\n", stop_text(run.result, "the same command goes on"));
   return false;
@@ -157,7 +165,9 @@ int sweep(const SweepOptions& options, Ranks* ranks) {
   check_device(options.device, options.precision, ranks != nullptr);
   check_scratch(options.scratch);
   if (ranks == nullptr || ranks->is_first()) check_before_work(options, plans);
-  const PlanDeal deal(ranks, options.ranks_per_run, plans);
+  RunRecipeOptions how = run_options(options);
+  how.ranks = ranks;
+  const PlanDeal deal(how, options.deal.ranks_per_run, plans);
   bool stopped = false;
   for (std::size_t i = 0; i < plans.size() && !stopped; ++i) {
     const PlanDeal::Found found = deal.is_mine(i) ? deal.find(plans[i]) : PlanDeal::Found{};
@@ -214,7 +224,7 @@ void add_sweep_command(Command& app, int& exit_code, const std::unique_ptr<Ranks
                       "products on a GPU: tf32, or float32 for agreement with the CPU");
   command->add_option("--threads", options->threads, "clients in parallel")
       ->check(whole_number(1, 1024));
-  add_deal_options(*command, options->ranks_per_run);
+  add_deal_options(*command, options->deal);
   add_scratch_option(*command, options->scratch);
   command->add_option("--figure", options->figure, "draw a score's curves into this SVG file");
   command->add_option("--score", options->score, "that the picture shows; default the first");
