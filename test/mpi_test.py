@@ -502,6 +502,14 @@ class Refused(RanksTest):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertIn("BLAS kernel must be the same", done.stderr)
 
+    def test_a_file_system_without_locks_is_taken_as_it_is(self):
+        recipe = self.recipe(RECIPES["fed_ep_on_disk"])
+        out = self.new_run()
+        unlocked = {**QUIET, "CRASH_NO_LOCKS": "1", "LD_PRELOAD": str(LIBRARY)}
+        done = play(2, "run", recipe, "--out", out, env=unlocked)
+        self.assert_finishes(done)
+        self.assertEqual(contents(out), self.alone(recipe))
+
     def test_a_rank_that_does_not_see_the_folder(self):
         recipe = self.recipe(RECIPES["fed_ep_laplace"])
         (self.folder / "elsewhere").mkdir()

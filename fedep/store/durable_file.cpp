@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <random>
 #include <system_error>
 #include <utility>
 
@@ -54,6 +55,9 @@ std::vector<Path> levels_to_make(const Path& path) {
   return levels;
 }
 
+// What file systems say that have no locks, as some of clusters.
+bool lacks_locks(int error) { return error == ENOSYS || error == ENOLCK || error == EOPNOTSUPP; }
+
 // The file a replacement is written to, locked; removed when this goes, unless it was renamed.
 class Temporary {
  public:
@@ -93,7 +97,10 @@ class Temporary {
         FileDescriptor(::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
     if (!file_) throw_run_error(target_, "create a temporary beside it");
     if (uninterrupted([&] { return ::flock(file_.get(), LOCK_EX); }) != 0) {
-      throw_run_error(target_, "lock its temporary");
+      if (!lacks_locks(errno)) throw_run_error(target_, "lock its temporary");
+      ::unlink(path_.c_str());
+      open_own();
+      return true;
     }
     struct stat opened = {};
     struct stat named = {};
@@ -101,6 +108,17 @@ class Temporary {
     exists_ = ::lstat(path_.c_str(), &named) == 0 && named.st_ino == opened.st_ino &&
               named.st_dev == opened.st_dev;
     return exists_;
+  }
+
+  // Without locks every writer has a name of its own.
+  void open_own() {
+    std::random_device dice;
+    path_ = directory_of(target_) /
+            fmt::format(".{}.{:08x}{:08x}.tmp", target_.filename().string(), dice(), dice());
+    file_ = FileDescriptor(
+        ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666));
+    if (!file_) throw_run_error(target_, "create a temporary beside it");
+    exists_ = true;
   }
 
   void flush() {

@@ -25,7 +25,8 @@ namespace fedep {
 // Writes a temporary ".<name>.tmp" in the same directory, brings it to the disk, renames it and
 // brings the directory to the disk. If anything fails until the rename, what the writer throws
 // included, the temporary is removed and an old file is as it was. A temporary that a killed
-// process left is written over. Two that replace the same file take turns.
+// process left is written over. Two that replace the same file take turns; where the file system has no
+// locks each has a temporary of its own, ".<name>.<number>.tmp".
 using FileWriter = std::function<void(const ByteSink&)>;
 void replace_file(const std::filesystem::path& path, const FileWriter& writer);
 void replace_file(const std::filesystem::path& path, std::span<const std::byte> bytes);

@@ -1,12 +1,16 @@
-// In which order files are brought to the disk. What a power cut leaves is tested in test/crash; here
-// the calls themselves are watched, which this program does in the C library's place.
+// In which order files are brought to the disk, and what happens where it has no locks. What a power cut
+// leaves is tested in test/crash; here the calls themselves are watched, or fail, which this program does
+// in the C library's place.
 #include <dlfcn.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -22,6 +26,8 @@ namespace {
 namespace fs = std::filesystem;
 
 std::vector<std::string>* watched = nullptr;  // "sync NAME", "rename NAME", in order
+
+int lock_error = 0;  // of flock; 0: it locks
 
 void note_sync(int fd) {
   if (watched == nullptr) return;
@@ -49,6 +55,11 @@ int fdatasync(int fd) {
 int rename(const char* from, const char* to) noexcept {
   if (watched != nullptr) watched->push_back("rename " + fs::path(to).filename().string());
   return next(&rename, "rename")(from, to);
+}
+int flock(int fd, int operation) noexcept {
+  if (lock_error == 0) return next(&flock, "flock")(fd, operation);
+  errno = lock_error;
+  return -1;
 }
 
 }  // extern "C"
@@ -132,6 +143,46 @@ TEST(SafeOrder, ALogIsSyncedForCheckpointsAndNotForRounds) {
   };
   EXPECT_EQ(syncs("1"), 8);  // and once for the end
   EXPECT_EQ(syncs("3"), 4);
+}
+
+class WithoutLocks : public testing::TestWithParam<int> {
+ protected:
+  WithoutLocks() { lock_error = GetParam(); }
+  ~WithoutLocks() override { lock_error = 0; }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_P(WithoutLocks, FilesAreReplacedAndNothingElseIsLeft) {
+  const fs::path path = folder_.path() / "state";
+  for (const std::size_t size : {3u, 5u}) {
+    replace_file(path, std::vector<std::byte>(size));
+    EXPECT_EQ(read_file(path).size(), size);
+  }
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 1);
+}
+
+TEST_P(WithoutLocks, WritersOfOneFileDoNotMeet) {
+  const fs::path path = folder_.path() / "state";
+  const auto write_many = [&](int value) {
+    const std::vector<std::byte> bytes(100000, std::byte(value));
+    for (int i = 0; i < 20; ++i) replace_file(path, bytes);
+  };
+  std::thread other(write_many, 1);
+  write_many(2);
+  other.join();
+  const std::vector<std::byte> came = read_file(path);
+  EXPECT_EQ(came, std::vector<std::byte>(100000, came.at(0)));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Errors, WithoutLocks, testing::Values(ENOSYS, ENOLCK, EOPNOTSUPP));
+
+TEST(Locks, ThatFailForAnotherReasonAreAnError) {
+  const TemporaryFolder folder;
+  lock_error = EIO;
+  EXPECT_THROW(replace_file(folder.path() / "state", std::vector<std::byte>(3)), RunError);
+  lock_error = 0;
 }
 
 }  // namespace

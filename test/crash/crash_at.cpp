@@ -15,7 +15,7 @@
 // A record has a line per call that was done, its parts separated by tabs; files are numbered by
 // their opening: "open 3 created|truncated|old PATH", "write 3 OFFSET HEX", "truncate 3 SIZE",
 // "sync 3", "rename FROM TO", "unlink PATH", "mkdir PATH". CRASH_COUNT names a file that gets the
-// number of calls at the end.
+// number of calls at the end. With CRASH_NO_LOCKS=1 there are no file locks, as on some file systems.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -187,6 +188,13 @@ int ftruncate(int fd, off_t size) noexcept {
   return passed(
       [&] { return real(fd, size); },
       [&](int) { return "truncate\t" + std::to_string(number) + "\t" + std::to_string(size); });
+}
+
+int flock(int fd, int operation) noexcept {
+  static const auto real = next(&flock, "flock");
+  if (text_from("CRASH_NO_LOCKS").empty()) return real(fd, operation);
+  errno = ENOLCK;
+  return -1;
 }
 
 int close(int fd) {
