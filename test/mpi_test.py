@@ -8,6 +8,7 @@ is played by 1, 2, 3, 4 and 7 ranks of one and two threads; else each by one suc
 """
 
 import argparse
+import fcntl
 import json
 import os
 import random
@@ -20,7 +21,7 @@ import time
 import unittest
 from pathlib import Path
 
-from program import RECIPE, FolderTest, Program, contents, log_lines
+from program import RECIPE, FolderTest, Program, contents, json_lines, log_lines
 
 PROGRAM = LIBRARY = None
 # Launchers inherit what is blocked here, and would not hear what these tests send them.
@@ -175,6 +176,13 @@ class RanksTest(FolderTest):
             self.fail(f"the run went on for two minutes: {errors}")
         self.assertEqual(launcher.returncode, 130, errors)
         return errors
+
+    def differing(self, script, rank=1):
+        """A program that does something else on one rank."""
+        file = self.folder / "fedep"
+        file.write_text(f'#!/bin/bash\nif [ "$OMPI_COMM_WORLD_RANK" = {rank} ]; then\n{script}\nfi\nexec {PROGRAM.path} "$@"\n')
+        file.chmod(0o755)
+        return file
 
     def recipe(self, text):
         file = self.folder / "recipe.toml"
@@ -427,15 +435,28 @@ every = 4
             self.assertEqual(contents(out / log.parent.relative_to(alone)), contents(log.parent))
 
 
+    def test_lines_of_results_that_were_cut_off_are_added_in_the_end(self):
+        """Rank 0 has no locks, so that its lines are there first; what another rank then does to them is done here."""
+        folder = self.folder / "results"
+        results = folder / "result/results.jsonl"
+        results.parent.mkdir(parents=True)
+        program = self.differing(f"export CRASH_NO_LOCKS=1 LD_PRELOAD={LIBRARY}", rank=0)
+        arguments = ["reproduce", "trial", "--recipes", "../recipe", "--seeds", "1,2", "--out", "run", "--no-shared-burn-in"]
+        with open(results, "a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            launcher = subprocess.Popen(
+                over(2, *arguments, program=program), cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=QUIET
+            )
+            wait_for(self, lambda: results.read_text().count("\n") == 3, launcher)
+            os.truncate(results, 0)
+        _, errors = launcher.communicate(timeout=120)
+        self.assertEqual(launcher.returncode, 0, errors)
+        rows = [(line["row"], line["seed"]) for line in json_lines(results)]
+        self.assertEqual(sorted(rows), [(row, seed) for row in ("fed_avg", "fed_ep_a", "fed_ep_b") for seed in (1, 2)])
+
+
 class Refused(RanksTest):
     """One rank that is not like the others ends all of them, with words."""
-
-    def differing(self, script, rank=1):
-        """A program that does something else on one rank."""
-        file = self.folder / "fedep"
-        file.write_text(f'#!/bin/bash\nif [ "$OMPI_COMM_WORLD_RANK" = {rank} ]; then\n{script}\nfi\nexec {PROGRAM.path} "$@"\n')
-        file.chmod(0o755)
-        return file
 
     def test_a_rank_with_another_recipe(self):
         recipe = self.recipe(RECIPES["fed_ep_laplace"])

@@ -245,7 +245,15 @@ int run_plans(const ReproduceOptions& options, Ranks* ranks) {
   if (!deal.speaks()) return 0;
   std::vector<Result> results;
   for (std::size_t i = 0; i < plans.size(); ++i) {
-    results.push_back(taken[i] ? *taken[i] : read_result(options, plans[i]));
+    if (!taken[i]) {
+      results.push_back(read_result(options, plans[i]));
+      continue;
+    }
+    results.push_back(*taken[i]);
+    // Without locks another rank may have cut it off.
+    if (ranks != nullptr && adds_result(options, plans[i])) {
+      append_result_if_missing(results_file(options), *taken[i]);
+    }
   }
   print_text("{}", comparison(options.plan.table, results, true));
   if (!options.report.empty()) {

@@ -148,12 +148,9 @@ class Temporary {
   std::vector<std::byte> buffer_;
 };
 
-// Where the last whole line ends.
-off_t end_of_lines(const FileDescriptor& file, const Path& path) {
-  struct stat status = {};
-  if (::fstat(file.get(), &status) != 0) throw_run_error(path, "inspect");
+// Where the last whole line of the first `end` bytes ends.
+off_t end_of_lines(const FileDescriptor& file, const Path& path, off_t end) {
   std::array<char, 4096> block;
-  off_t end = status.st_size;
   while (end > 0) {
     const off_t begin = std::max<off_t>(0, end - off_t(block.size()));
     const ssize_t n = uninterrupted(
@@ -205,7 +202,10 @@ void make_folder(const Path& path) {
 DurableLog::DurableLog(Path path) : path_(std::move(path)) {
   file_ = FileDescriptor(::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
   if (!file_) throw_run_error(path_, "open for appending");
-  if (::ftruncate(file_.get(), end_of_lines(file_, path_)) != 0) throw_run_error(path_, "truncate");
+  // Where nothing is to be cut off nothing is: without locks another one may be adding a line.
+  const auto size = off_t(size_of(file_, path_));
+  const off_t whole = end_of_lines(file_, path_, size);
+  if (whole < size && ::ftruncate(file_.get(), whole) != 0) throw_run_error(path_, "truncate");
   sync_directory(path_);
 }
 
@@ -218,7 +218,8 @@ void DurableLog::append_line(std::string_view line) {
   if (n == ssize_t(text.size())) return;
   const int error = n < 0 ? errno : ENOSPC;
   // A part of the line must not remain; if even this fails, opening the log again will do it.
-  const bool removed = n <= 0 || ::ftruncate(file_.get(), end_of_lines(file_, path_)) == 0;
+  const auto whole = [&] { return end_of_lines(file_, path_, off_t(size_of(file_, path_))); };
+  const bool removed = n <= 0 || ::ftruncate(file_.get(), whole()) == 0;
   throw RunError(failure(path_, removed ? "append a line" : "append a whole line", error));
 }
 

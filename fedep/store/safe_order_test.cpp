@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -25,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<std::string>* watched = nullptr;  // "sync NAME", "rename NAME", in order
+std::vector<std::string>* watched = nullptr;  // "sync NAME", "rename NAME", "truncate", in order
 
 int lock_error = 0;  // of flock; 0: it locks
 
@@ -55,6 +56,10 @@ int fdatasync(int fd) {
 int rename(const char* from, const char* to) noexcept {
   if (watched != nullptr) watched->push_back("rename " + fs::path(to).filename().string());
   return next(&rename, "rename")(from, to);
+}
+int ftruncate(int fd, off_t size) noexcept {
+  if (watched != nullptr) watched->push_back("truncate");
+  return next(&ftruncate, "ftruncate")(fd, size);
 }
 int flock(int fd, int operation) noexcept {
   if (lock_error == 0) return next(&flock, "flock")(fd, operation);
@@ -89,7 +94,7 @@ TEST(SafeOrder, AReplacedFileIsOnTheDiskBeforeItHasItsNameAndThenItsNameIs) {
   const TemporaryFolder folder;
   const Calls calls =
       calls_of([&] { replace_file(folder.path() / "state", std::vector<std::byte>(3)); });
-  EXPECT_THAT(calls, ElementsAre("sync .state.tmp", "rename state",
+  EXPECT_THAT(calls, ElementsAre("truncate", "sync .state.tmp", "rename state",
                                  "sync " + folder.path().filename().string()));
 }
 
@@ -98,6 +103,20 @@ TEST(SafeOrder, ALogIsOnTheDiskWhenItIsAskedToBe) {
   DurableLog log(folder.path() / "log");
   EXPECT_THAT(calls_of([&] { log.append_line("one"); }), ElementsAre());
   EXPECT_THAT(calls_of([&] { log.sync(); }), ElementsAre("sync log"));
+}
+
+// Another one may be adding a line to a file of whole lines, which must not be cut off.
+TEST(SafeOrder, ALogIsTruncatedOnlyWhereItEndsInAPieceOfALine) {
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "log";
+  const std::string synced = "sync " + folder.path().filename().string();
+  for (const std::string text : {"", "one\n"}) {
+    std::ofstream(path) << text;
+    EXPECT_THAT(calls_of([&] { DurableLog log(path); }), ElementsAre(synced));
+  }
+  std::ofstream(path) << "one\ntw";
+  EXPECT_THAT(calls_of([&] { DurableLog log(path); }), ElementsAre("truncate", synced));
+  EXPECT_EQ(fs::file_size(path), 4u);
 }
 
 TEST(SafeOrder, AFolderIsOnTheDiskInTheOneAboveBeforeTheNextIsMade) {
