@@ -14,6 +14,7 @@
 #include "app/posterior/export_command.h"
 #include "app/posterior/predict_file.h"
 #include "app/posterior/saved_posterior.h"
+#include "app/reproduce/finished_run.h"
 #include "app/test_run.h"
 #include "fedep/message/dense_gaussian.h"
 #include "fedep/message/error.h"
@@ -125,8 +126,10 @@ TEST_F(Stopped, BetweenTheLastRoundAndTheCurvatureFinishesToTheSameBytes) {
   std::filesystem::remove(file());
   EXPECT_THAT(read_coefficients(options_.out, "").notes,
               Contains(HasSubstr("the last round of curvature is missing")));
+  EXPECT_FALSE(is_finished(recipe_, options_.out));
   resume(recipe_);
   EXPECT_EQ(read_file(file()), bytes);
+  EXPECT_TRUE(is_finished(recipe_, options_.out));
   // Once it is there it is left alone.
   const auto written = std::filesystem::last_write_time(file());
   resume(recipe_);
