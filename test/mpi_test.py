@@ -160,6 +160,10 @@ def wait_for(test, happened, launcher):
         time.sleep(0.01)
 
 
+def text_in(file):
+    return file.read_text() if file.exists() else ""
+
+
 class RanksTest(FolderTest):
     def setUp(self):
         super().setUp()
@@ -361,6 +365,25 @@ every = 4
 """
     SECOND = '[[phase]]\nalgorithm = "fed_ep"\nrounds = 5\n[phase.inference]\nname = "laplace"\nalpha = 0.02'
 
+    # Its round of curvature takes far longer than all else.
+    CURVED = """
+[data]
+name = "synthetic"
+clients = 300
+dimension = 60
+examples = 100
+[server]
+clients_per_round = 4
+prior = { mean = 0.0, precision = 1.0 }
+[[phase]]
+algorithm = "fed_ep"
+rounds = 1
+curvature = "full"
+[phase.inference]
+name = "laplace"
+family = "diagonal"
+"""
+
     def setUp(self):
         super().setUp()
         recipes = self.folder / "recipe"
@@ -434,6 +457,21 @@ every = 4
         for log in logs:
             self.assertEqual(contents(out / log.parent.relative_to(alone)), contents(log.parent))
 
+
+    def test_a_group_that_is_stopped_in_the_round_of_curvature_stops_together(self):
+        recipe = self.recipe(self.CURVED)
+        arguments = ["sweep", recipe, "--seeds", "1,2", "--ranks-per-run", "2"]
+        out = self.new_run()
+        launcher = subprocess.Popen(
+            over(2, *arguments, "--out", out), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=QUIET
+        )
+        first = out / "seed-1"
+        wait_for(self, lambda: '"end"' in text_in(first / "log.jsonl"), launcher)
+        self.assertIn("stopped after round 1", self.assert_stops(launcher, signal.SIGUSR1))
+        self.assertFalse((first / "curvature.safetensors").exists(), "it was stopped there")
+        self.assertFalse((out / "seed-2").exists(), "no run begins after that")
+        self.assertEqual(play(2, *arguments, "--out", out).returncode, 0)
+        self.assertEqual(len(list(out.rglob("curvature.safetensors"))), 2)
 
     def test_lines_of_results_that_were_cut_off_are_added_in_the_end(self):
         """Rank 0 has no locks, so that its lines are there first; what another rank then does to them is done here."""

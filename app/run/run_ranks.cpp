@@ -148,8 +148,13 @@ RunResult follow_run(const Recipe& recipe, const std::vector<Phase>& phases, Tas
   const std::unique_ptr<RunKeeper> keeper = make_rank_keeper(parts, directory, ranks, nullptr);
   RunResult result = play_run(parts, task.initial_weights(),
                               {.stop_requested = interrupt_requested}, keeper.get());
-  ranks.wait_for_all();  // until rank 0 has finished
+  result.end = end_together(ranks, result.end);
   return result;
+}
+
+RunEnd end_together(Ranks& ranks, RunEnd end) {
+  ranks.wait_for_all();
+  return values_of<RunEnd>(ranks.broadcast(bytes_of(end))).at(0);
 }
 
 }  // namespace fedep

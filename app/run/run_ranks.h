@@ -29,8 +29,11 @@ void check_shared_directory(Ranks& ranks, const std::filesystem::path& directory
 std::unique_ptr<RunKeeper> make_rank_keeper(const RunParts& parts, const RunDirectory& directory,
                                             Ranks& ranks, RunKeeper* first);
 
-// Plays along to the end on any rank but 0.
+// Plays along on any rank but 0, until rank 0 has finished.
 RunResult follow_run(const Recipe& recipe, const std::vector<Phase>& phases, Task& task,
                      const RunRecipeOptions& options);
+
+// How the run ended on rank 0, which may be stopped in what it does alone (curvature), once all are here.
+RunEnd end_together(Ranks& ranks, RunEnd end);
 
 }  // namespace fedep

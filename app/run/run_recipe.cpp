@@ -284,7 +284,7 @@ RecipeRun run_recipe(const Recipe& given, const RunRecipeOptions& options) {
     options.live->follow(played.history.rounds);
     if (played.result.end == RunEnd::done) options.live->finish(played.verdict);
   }
-  if (options.ranks != nullptr) options.ranks->wait_for_all();  // who followed until here
+  if (options.ranks != nullptr) end_together(*options.ranks, played.result.end);
   return played;
 }
 
