@@ -76,7 +76,7 @@ int main(int argc, char** argv) {
     return kNobodyReads;
   } catch (...) {
     const fedep::Failure failure = fedep::failure_of(std::current_exception());
-    if (ranks && ranks->size() > 1) fedep::end_ranks(*ranks, failure);
+    if (ranks) fedep::end_ranks(*ranks, failure);
     return fail(failure.line, failure.exit_code);
   }
 }

@@ -28,7 +28,7 @@ std::unique_ptr<Ranks> join_ranks(std::string_view command) {
   std::unique_ptr<Ranks> ranks = start_mpi_ranks();
   if (ranks == nullptr) return nullptr;
   if (!ranks->is_first()) keep_quiet();
-  if (ranks->size() > 1 && std::ranges::count(kShared, command) == 0) {
+  if (std::ranges::count(kShared, command) == 0) {
     const std::size_t size = ranks->size();
     const bool speaks = ranks->is_first();
     ranks.reset();

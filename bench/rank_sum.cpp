@@ -150,7 +150,7 @@ int main(int argc, char** argv) {
     fedep::prepare_process();
     if (argc < 2) throw std::runtime_error("usage: fedep_bench_ranks RECIPE [ROUNDS] [THREADS]");
     const auto ranks = fedep::start_mpi_ranks();
-    if (ranks == nullptr) throw std::runtime_error("ranks must be started by mpirun");
+    if (ranks == nullptr) throw std::runtime_error("two ranks or more must be started by mpirun");
     fedep::measure(*ranks, argv[1], argc > 2 ? std::atoi(argv[2]) : 20,
                    argc > 3 ? std::size_t(std::atoi(argv[3])) : 1);
     return 0;

@@ -256,7 +256,7 @@ std::string mpi_ranks_problem() { return ""; }
 std::unique_ptr<Ranks> start_mpi_ranks() {
   const Launch launch =
       launch_of([](const char* name) -> const char* { return std::getenv(name); });
-  if (launch.launcher.empty()) return nullptr;
+  if (launch.ranks <= 1) return nullptr;
   auto ranks = std::make_unique<MpiRanks>();
   if (ranks->size() != launch.ranks) {
     throw InputError(

@@ -27,8 +27,9 @@ Launch launch_of(const char* (*get)(const char* name));
 // This process's number among those that the launcher started on one machine; 0 where it does not say.
 std::size_t local_rank_of(const char* (*get)(const char* name));
 
-// Joins the ranks that the launcher started; null where there was none. Throws InputError where they
-// were started, but this build has no MPI or they do not find one another.
+// Joins the ranks that the launcher started; null where it started one or there was none: a single one
+// may have nobody who speaks MPI (`srun --pty bash`). Throws InputError where several were started, but
+// this build has no MPI or they do not find one another.
 std::unique_ptr<Ranks> start_mpi_ranks();
 
 // Ends all ranks at once, this one included.
