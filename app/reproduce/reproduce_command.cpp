@@ -79,7 +79,6 @@ RunRecipeOptions run_options(const ReproduceOptions& options) {
 RunRecipeOptions run_options(const ReproduceOptions& options, const Plan& plan) {
   RunRecipeOptions how = run_options(options);
   how.out = plan.out;
-  how.resume = is_begun(plan.out);
   how.keep_after = plan.keep_after;
   return how;
 }

@@ -3,9 +3,11 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <chrono>
 #include <random>
 #include <set>
 #include <span>
+#include <thread>
 #include <utility>
 
 #include <fmt/ranges.h>
@@ -25,6 +27,7 @@ namespace fedep {
 namespace {
 
 constexpr const char* kToken = ".ranks";
+constexpr std::chrono::milliseconds kPause{50};
 
 // Cores that this process may use; 0: not known.
 std::size_t own_cores() {
@@ -104,14 +107,26 @@ std::vector<std::string> compare_run_of_ranks(const Recipe& recipe,
   return lines;
 }
 
-void check_shared_directory(Ranks& ranks, const std::filesystem::path& directory) {
+Patience patience_for(std::chrono::milliseconds most) {
+  return [left = most]() mutable {
+    if (left < kPause) return false;
+    left -= kPause;
+    std::this_thread::sleep_for(kPause);
+    return true;
+  };
+}
+
+void check_shared_directory(Ranks& ranks, const std::filesystem::path& directory,
+                            const Patience& wait) {
   const std::filesystem::path file = directory / kToken;
   std::string token = fmt::format("{:08x}{:08x}", std::random_device{}(), std::random_device{}());
   if (ranks.is_first()) replace_file(file, std::as_bytes(std::span(token)));
   const std::vector<char> told =
       values_of<char>(ranks.broadcast(bytes_of(std::span<const char>(token))));
   token.assign(told.begin(), told.end());
-  const std::string answer = holds(file, token) ? "" : ranks.host();
+  bool there = holds(file, token);
+  while (!there && wait()) there = holds(file, token);
+  const std::string answer = there ? "" : ranks.host();
   const std::vector<Bytes> answers = ranks.gather(bytes_of(std::span<const char>(answer)));
   if (ranks.is_first()) {
     std::error_code ignored;

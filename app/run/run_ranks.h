@@ -2,7 +2,10 @@
 // checkpoints and all that is said; the others play along.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,8 +25,14 @@ std::vector<std::string> compare_run_of_ranks(const Recipe& recipe,
                                               const std::vector<Phase>& phases, Task& task,
                                               std::uint64_t data, const RunRecipeOptions& options);
 
-// Once rank 0 has the directory: throws InputError where another one does not see it.
-void check_shared_directory(Ranks& ranks, const std::filesystem::path& directory);
+// Waits a little; false: for long enough.
+using Patience = std::function<bool()>;
+Patience patience_for(std::chrono::milliseconds most);
+
+// Once rank 0 has the directory: throws InputError where another one does not see it. A machine may
+// remember for seconds what was there before (NFS), so ranks look until their patience ends.
+void check_shared_directory(Ranks& ranks, const std::filesystem::path& directory,
+                            const Patience& wait = patience_for(std::chrono::seconds(5)));
 
 // Rank 0's keeper, in step with the others'.
 std::unique_ptr<RunKeeper> make_rank_keeper(const RunParts& parts, const RunDirectory& directory,
