@@ -561,6 +561,12 @@ class Refused(RanksTest):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertIn("BLAS kernel must be the same", done.stderr)
 
+    def test_a_rank_without_the_others_scratch_folder(self):
+        recipe = self.recipe(RECIPES["fed_ep_on_disk"])
+        program = self.differing(f'exec {PROGRAM.path} "${{@:1:$#-1}}" ""')
+        done = play(2, "run", recipe, "--out", self.folder / "run", "--scratch", self.folder, program=program)
+        self.assert_refused(done, 2, "--scratch must be the same on all ranks", '"not given"')
+
     def test_a_file_system_without_locks_is_taken_as_it_is(self):
         recipe = self.recipe(RECIPES["fed_ep_on_disk"])
         out = self.new_run()

@@ -89,6 +89,9 @@ std::vector<std::string> compare_run_of_ranks(const Recipe& recipe,
   std::vector<Fact> facts{{"recipe", to_toml(recipe)},
                           {"data", fmt::format("{:016x}", data)},
                           {"--threads", fmt::format("{}", options.threads)},
+                          {"--device", options.device},
+                          {"--precision", options.precision},
+                          {"--scratch", options.scratch.empty() ? "not given" : "given"},
                           {"--resume", options.resume ? "given" : "not given"}};
   // Who plays another recipe or has other data need not be asked for a visit.
   compare_ranks(*options.ranks, facts, false);

@@ -1,9 +1,12 @@
 #include "app/run/run_ranks.h"
 
 #include <filesystem>
+#include <string>
 
 #include <gtest/gtest.h>
 
+#include "app/run/run_recipe.h"
+#include "fedep/config/read_recipe.h"
 #include "fedep/message/error.h"
 #include "fedep/message/test_folder.h"
 #include "fedep/sim/ranks/test_thread_ranks.h"
@@ -45,6 +48,31 @@ TEST(RunOfRanks, EndsForAllAsForTheFirst) {
       EXPECT_EQ(end_together(ranks, ranks.is_first() ? end : RunEnd::done), end);
     });
   }
+}
+
+// Ranks that differ in these would not make the same calls, and wait for one another.
+TEST(RunOfRanks, NeedsTheSameOptions) {
+  const Recipe recipe =
+      parse_recipe("[data]\nname = \"toy\"\n[[phase]]\nalgorithm = \"fed_avg\"\nrounds = 1\n");
+  const auto refusal = [&](const std::function<void(RunRecipeOptions&)>& change) {
+    std::string why;
+    play_ranks(2, [&](Ranks& ranks) {
+      RunRecipeOptions how{.ranks = &ranks, .scratch = ranks.is_first() ? "/one" : "/other"};
+      if (!ranks.is_first()) change(how);
+      const auto task = make_task(recipe, "");
+      try {
+        compare_run_of_ranks(recipe, plan_run(recipe, *task), *task, 0, how);
+      } catch (const InputError& error) {
+        if (ranks.is_first()) why = error.what();
+      }
+    });
+    return why.substr(0, why.find(" must"));
+  };
+  EXPECT_EQ(refusal([](RunRecipeOptions&) {}), "");
+  EXPECT_EQ(refusal([](RunRecipeOptions& how) { how.threads = 2; }), "--threads");
+  EXPECT_EQ(refusal([](RunRecipeOptions& how) { how.device = "cuda"; }), "--device");
+  EXPECT_EQ(refusal([](RunRecipeOptions& how) { how.precision = "float32"; }), "--precision");
+  EXPECT_EQ(refusal([](RunRecipeOptions& how) { how.scratch = ""; }), "--scratch");
 }
 
 }  // namespace
