@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <limits>
 #include <numeric>
 #include <optional>
 #include <thread>
@@ -15,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "fedep/message/error.h"
+#include "fedep/sim/ranks/gathered_pieces.h"
 
 namespace fedep {
 namespace {
@@ -144,26 +144,18 @@ class MpiRanks final : public Ranks {
   void sum(std::span<std::int32_t> numbers) override { sum_of(numbers, MPI_INT32_T); }
 
   std::vector<Bytes> gather(std::span<const std::byte> mine) override {
-    const int size = int(mine.size());
-    std::vector<int> sizes(size_), begins(size_);
-    MPI_Allgather(&size, 1, MPI_INT, sizes.data(), 1, MPI_INT, comm_);
-    std::int64_t all_bytes = 0;
-    for (std::size_t rank = 0; rank < size_; ++rank) {
-      begins[rank] = int(all_bytes);
-      all_bytes += sizes[rank];
-    }
-    if (all_bytes > std::numeric_limits<int>::max()) {
-      throw RunError(fmt::format("ranks: together they must say at most 2 GiB, but it is {} bytes",
-                                 all_bytes));
-    }
-    if (all_bytes == 0) return std::vector<Bytes>(size_);
-    Bytes together(static_cast<std::size_t>(all_bytes));
-    MPI_Allgatherv(mine.data(), size, MPI_BYTE, together.data(), sizes.data(), begins.data(),
-                   MPI_BYTE, comm_);
+    const std::uint64_t size = mine.size();
+    std::vector<std::uint64_t> sizes(size_);
+    MPI_Allgather(&size, 1, MPI_UINT64_T, sizes.data(), 1, MPI_UINT64_T, comm_);
+    const GatheredPieces pieces = gathered_pieces(sizes);
+    if (pieces.total == 0) return std::vector<Bytes>(size_);
+    Bytes together(pieces.total);
+    MPI_Allgatherv(mine.data(), int(size), MPI_BYTE, together.data(), pieces.sizes.data(),
+                   pieces.begins.data(), MPI_BYTE, comm_);
     std::vector<Bytes> all;
     for (std::size_t rank = 0; rank < size_; ++rank) {
-      const auto begin = together.begin() + begins[rank];
-      all.emplace_back(begin, begin + sizes[rank]);
+      const auto begin = together.begin() + pieces.begins[rank];
+      all.emplace_back(begin, begin + pieces.sizes[rank]);
     }
     return all;
   }
@@ -213,7 +205,7 @@ class MpiRanks final : public Ranks {
   static constexpr std::chrono::microseconds kLonger{10}, kLongestPause{20000};
 
   static MPI_Comm start() {
-    int provided = 0;
+    int provided = 0;  // asked again by check_threads
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
     return MPI_COMM_WORLD;
   }
@@ -230,6 +222,16 @@ class MpiRanks final : public Ranks {
   std::string host_;
   std::optional<Exchange> exchange_;  // on its way
 };
+
+// Ranks have threads, of which one alone calls MPI.
+void check_threads() {
+  int provided = 0;
+  MPI_Query_thread(&provided);
+  if (provided >= MPI_THREAD_FUNNELED) return;
+  throw RunError(
+      "MPI: the library must let a process with threads call it from one of them "
+      "(MPI_THREAD_FUNNELED), but this one was built without: start another MPI");
+}
 
 // Libraries have added wrongly before: numbers whose sum is known.
 void check_sums(Ranks& ranks) {
@@ -265,6 +267,7 @@ std::unique_ptr<Ranks> start_mpi_ranks() {
                     "`srun --mpi=pmix` (docs/cluster.md)",
                     launch.launcher, launch.ranks, ranks->size()));
   }
+  check_threads();
   check_sums(*ranks);
   return ranks;
 }

@@ -13,6 +13,7 @@
 #include "fedep/message/error.h"
 #include "fedep/sim/place/mpi_place.h"
 #include "fedep/sim/place/places.h"
+#include "fedep/sim/ranks/gathered_pieces.h"
 #include "fedep/sim/ranks/mpi_ranks.h"
 #include "fedep/sim/ranks/rank_executor.h"
 #include "fedep/sim/ranks/rank_sites.h"
@@ -298,6 +299,22 @@ TEST(CompareRanks, AskForAVisitThatDependsOnItsArithmetic) {
   EXPECT_EQ(hash_of(recipe), first);
   recipe.client.optimizer.lr *= 1.0000002;
   EXPECT_NE(hash_of(recipe), first);
+}
+
+TEST(GatheredPieces, LieOneBehindAnother) {
+  const GatheredPieces pieces = gathered_pieces(std::vector<std::uint64_t>{3, 0, 5});
+  EXPECT_EQ(pieces.sizes, (std::vector<int>{3, 0, 5}));
+  EXPECT_EQ(pieces.begins, (std::vector<int>{0, 3, 3}));
+  EXPECT_EQ(pieces.total, 8u);
+}
+
+// Cast to int before they are looked at, 4 GiB and 7 bytes are 7.
+TEST(GatheredPieces, AreRefusedWhereMpiCouldNotCountThem) {
+  const std::uint64_t most = (std::uint64_t(1) << 31) - 1;
+  EXPECT_EQ(gathered_pieces(std::vector{most - 1, std::uint64_t(1)}).total, most);
+  for (const std::uint64_t size : {most, most + 1, (std::uint64_t(1) << 32) + 7}) {
+    EXPECT_THROW(gathered_pieces(std::vector{std::uint64_t(1), size}), RunError) << size;
+  }
 }
 
 TEST(Launch, IsReadFromTheLaunchersVariables) {
