@@ -16,8 +16,6 @@
 #include "fedep/sim/ranks/gathered_pieces.h"
 #include "fedep/sim/ranks/mpi_ranks.h"
 #include "fedep/sim/ranks/rank_executor.h"
-#include "fedep/sim/ranks/rank_sites.h"
-#include "fedep/sim/ranks/same_ranks.h"
 #include "fedep/sim/ranks/test_thread_ranks.h"
 #include "fedep/sim/ranks/test_uneven_run.h"
 
@@ -202,14 +200,6 @@ TEST(RanksTogether, AddLongArraysPieceByPiece) {
   }
 }
 
-SiteState state_of(float x) {
-  SiteState state;
-  state.factor = Message(HostVector<float>{x, -x}, HostVector<float>{2 * x, 1});
-  state.optimizer.steps = 3;
-  state.optimizer.slots.push_back(Message(HostVector<float>{x, x}, 1.0f));
-  return state;
-}
-
 TEST(RanksTogether, FormGroupsThatKnowOnlyThemselves) {
   play_ranks(5, [&](Ranks& ranks) {
     for (const std::size_t size : {1u, 2u, 5u}) {
@@ -224,81 +214,6 @@ TEST(RanksTogether, FormGroupsThatKnowOnlyThemselves) {
     ranks.sum(all);
     EXPECT_EQ(all[0], 5);
   });
-}
-
-TEST(RankSites, TravelToWhereTheirClientsArePlayed) {
-  play_ranks(3, [&](Ranks& ranks) {
-    const auto own = make_memory_store();
-    RankSites sites(ranks, *own);
-    const std::vector<PlacedClient> first{{10, 0}, {11, 1}, {12, 1}};
-    for (const PlacedClient& placed : first) {
-      if (placed.rank != ranks.rank()) continue;
-      own->propose(placed.client, 4, state_of(float(placed.client)));
-      own->settle(4, std::vector{placed.client});
-    }
-    sites.settled(4, first);
-    EXPECT_EQ(sites.home(11), 1u);
-    EXPECT_EQ(sites.home(99), std::nullopt);
-
-    // 10 goes to 2, 11 stays, 12 goes to 0, 99 has nothing to bring.
-    sites.bring(std::vector<PlacedClient>{{10, 2}, {11, 1}, {12, 0}, {99, 2}});
-    const std::map<std::uint64_t, std::size_t> homes{{10, 2}, {11, 1}, {12, 0}};
-    for (const auto& [client, rank] : homes) {
-      EXPECT_EQ(sites.home(client), rank);
-      EXPECT_EQ(sites.is_elsewhere(client), rank != ranks.rank());
-      if (rank == ranks.rank()) {
-        EXPECT_EQ(own->get(client), state_of(float(client)));
-      } else {
-        EXPECT_EQ(own->get(client), std::nullopt);
-        // A factor that is elsewhere is never taken for one that was never made.
-        EXPECT_THROW(sites.get(client), RunError);
-      }
-    }
-    EXPECT_EQ(sites.visited(), 3u);
-    EXPECT_EQ(sites.is_elsewhere(99), !ranks.is_first());
-    sites.clear();
-    EXPECT_EQ(sites.visited(), 0u);
-    EXPECT_EQ(own->visited(), 0u);
-  });
-}
-
-std::string refusal(Ranks& ranks, const std::vector<Fact>& facts, bool mixed) {
-  try {
-    compare_ranks(ranks, facts, mixed);
-    return "";
-  } catch (const InputError& error) {
-    return error.what();
-  }
-}
-
-TEST(CompareRanks, RefusesWhatDiffersAndSaysWhere) {
-  play_ranks(3, [&](Ranks& ranks) {
-    const bool other = ranks.rank() == 2;
-    EXPECT_EQ(refusal(ranks, {{"recipe", "a = 1\nb = 2\n"}}, false), "");
-    EXPECT_EQ(
-        refusal(ranks, {{"data", "1"}, {"recipe", other ? "a = 1\nb = 3\n" : "a = 1\nb = 2\n"}},
-                true),
-        "recipe must be the same on all ranks, but on rank 2 (here) is \"b = 3\", and on rank 0 "
-        "\"b = 2\"");
-    const std::vector<Fact> cpus{{"CPU model", other ? "old" : "new", true}};
-    EXPECT_NE(refusal(ranks, cpus, false).find("is \"old\", and on rank 0 \"new\"; --mixed-cpus"),
-              std::string::npos);
-    EXPECT_EQ(compare_ranks(ranks, cpus, true).size(), 1u);
-  });
-}
-
-TEST(CompareRanks, AskForAVisitThatDependsOnItsArithmetic) {
-  Recipe recipe = uneven_recipe("fed_ep", "laplace", 64);
-  const auto hash_of = [](const Recipe& given) {
-    const auto task = make_task(given, "");
-    const auto phases =
-        plan_phases(given, [&](std::string_view name) { return task->family_of(name); });
-    return first_visit_hash(given, phases, *task);
-  };
-  const std::uint64_t first = hash_of(recipe);
-  EXPECT_EQ(hash_of(recipe), first);
-  recipe.client.optimizer.lr *= 1.0000002;
-  EXPECT_NE(hash_of(recipe), first);
 }
 
 TEST(GatheredPieces, LieOneBehindAnother) {

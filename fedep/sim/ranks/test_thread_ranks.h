@@ -49,6 +49,10 @@ class ThreadRanks final : public Ranks {
   }
 
   Bytes broadcast(Bytes bytes) override { return gather(bytes)[0]; }
+  void wait_for_all() override {
+    if (before_waiting) before_waiting();
+    gather({});
+  }
 
   void begin_exchange(std::vector<Transfer> transfers, std::vector<Bytes> mine) override {
     has_progressed_ = false;
@@ -87,6 +91,7 @@ class ThreadRanks final : public Ranks {
   }
 
   int background = 0;  // exchanges that were on their way while this rank worked
+  std::function<void()> before_waiting;  // for the others
 
  private:
   template <class T>

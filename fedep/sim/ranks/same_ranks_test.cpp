@@ -1,0 +1,56 @@
+// What ranks compare before they begin, and that a rank which is another one is found.
+
+#include "fedep/sim/ranks/same_ranks.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "fedep/message/error.h"
+#include "fedep/sim/ranks/test_thread_ranks.h"
+#include "fedep/sim/ranks/test_uneven_run.h"
+
+namespace fedep {
+namespace {
+
+std::string refusal(Ranks& ranks, const std::vector<Fact>& facts, bool mixed) {
+  try {
+    compare_ranks(ranks, facts, mixed);
+    return "";
+  } catch (const InputError& error) {
+    return error.what();
+  }
+}
+
+TEST(CompareRanks, RefusesWhatDiffersAndSaysWhere) {
+  play_ranks(3, [&](Ranks& ranks) {
+    const bool other = ranks.rank() == 2;
+    EXPECT_EQ(refusal(ranks, {{"recipe", "a = 1\nb = 2\n"}}, false), "");
+    EXPECT_EQ(
+        refusal(ranks, {{"data", "1"}, {"recipe", other ? "a = 1\nb = 3\n" : "a = 1\nb = 2\n"}},
+                true),
+        "recipe must be the same on all ranks, but on rank 2 (here) is \"b = 3\", and on rank 0 "
+        "\"b = 2\"");
+    const std::vector<Fact> cpus{{"CPU model", other ? "old" : "new", true}};
+    EXPECT_NE(refusal(ranks, cpus, false).find("is \"old\", and on rank 0 \"new\"; --mixed-cpus"),
+              std::string::npos);
+    EXPECT_EQ(compare_ranks(ranks, cpus, true).size(), 1u);
+  });
+}
+
+TEST(CompareRanks, AskForAVisitThatDependsOnItsArithmetic) {
+  Recipe recipe = uneven_recipe("fed_ep", "laplace", 64);
+  const auto hash_of = [](const Recipe& given) {
+    const auto task = make_task(given, "");
+    const auto phases =
+        plan_phases(given, [&](std::string_view name) { return task->family_of(name); });
+    return first_visit_hash(given, phases, *task);
+  };
+  const std::uint64_t first = hash_of(recipe);
+  EXPECT_EQ(hash_of(recipe), first);
+  recipe.client.optimizer.lr *= 1.0000002;
+  EXPECT_NE(hash_of(recipe), first);
+}
+
+}  // namespace
+}  // namespace fedep
