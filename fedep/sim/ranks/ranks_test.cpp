@@ -168,6 +168,37 @@ TEST(RanksTogether, SeeAQThatIsNotEverybodys) {
   });
 }
 
+// A bit that falls over in one rank's memory: from then on it would play another run.
+TEST(RanksTogether, EndARunWhenOneHasAnotherSum) {
+  const Recipe recipe = uneven_recipe("fed_ep", "laplace", 64);
+  play_ranks(3, [&](Ranks& ranks) {
+    const auto task = make_task(recipe, "");
+    const auto home = make_memory_store();
+    const auto place = mpi_row().make(recipe, *task, *home, {.ranks = &ranks});
+    const auto phases =
+        plan_phases(recipe, [&](std::string_view name) { return task->family_of(name); });
+    std::int64_t played = 0;
+    if (ranks.rank() == 1) {
+      dynamic_cast<ThreadRanks&>(ranks).after_sum = [&](std::span<std::int64_t> sum) {
+        if (played == 2) sum[0] ^= std::int64_t(1) << 60;
+      };
+    }
+    std::string why;
+    try {
+      play_run({recipe, phases, task->population(), task->layout(), *place},
+               task->initial_weights(),
+               {.watch = [&](const RoundReport& report) { played = report.round + 1; },
+                .stop_requested = [&] { return played == 2; }});
+    } catch (const RunError& error) {
+      why = error.what();
+    }
+    EXPECT_EQ(played, 2);
+    EXPECT_NE(why.find("round 3: all ranks must have come to the same q, but rank 1's is another"),
+              std::string::npos)
+        << why;
+  });
+}
+
 TEST(RanksTogether, AddIntegersOfEitherWidth) {
   for (const int bits : {32, 64}) {
     play_ranks(4, [&](Ranks& ranks) {

@@ -37,7 +37,10 @@ class ThreadRanks final : public Ranks {
   std::size_t size() const override { return hub_.said.size(); }
   std::string host() const override { return "here"; }
 
-  void sum(std::span<std::int64_t> numbers) override { sum_of(numbers); }
+  void sum(std::span<std::int64_t> numbers) override {
+    sum_of(numbers);
+    if (after_sum) after_sum(numbers);
+  }
   void sum(std::span<std::int32_t> numbers) override { sum_of(numbers); }
 
   std::vector<Bytes> gather(std::span<const std::byte> mine) override {
@@ -91,7 +94,9 @@ class ThreadRanks final : public Ranks {
   }
 
   int background = 0;  // exchanges that were on their way while this rank worked
-  std::function<void()> before_waiting;  // for the others
+  // What a test does to this rank: to a sum that it has, and before it waits for the others.
+  std::function<void(std::span<std::int64_t>)> after_sum;
+  std::function<void()> before_waiting;
 
  private:
   template <class T>
