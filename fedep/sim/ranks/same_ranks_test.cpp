@@ -2,6 +2,7 @@
 
 #include "fedep/sim/ranks/same_ranks.h"
 
+#include <cfenv>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -50,6 +51,46 @@ TEST(CompareRanks, AskForAVisitThatDependsOnItsArithmetic) {
   EXPECT_EQ(hash_of(recipe), first);
   recipe.client.optimizer.lr *= 1.0000002;
   EXPECT_NE(hash_of(recipe), first);
+}
+
+std::vector<Fact> own_arithmetic() {
+  const Recipe recipe = uneven_recipe("fed_ep", "laplace", 64);
+  const auto task = make_task(recipe, "");
+  return arithmetic_of(
+      recipe, plan_phases(recipe, [&](std::string_view name) { return task->family_of(name); }),
+      *task);
+}
+
+TEST(CompareRanks, LookAtAllThatBitsDependOn) {
+  const std::vector<Fact> facts = own_arithmetic();
+  std::vector<std::string> names;
+  for (const Fact& fact : facts) {
+    names.push_back(fact.name);
+    EXPECT_NE(fact.value, "") << fact.name;
+    EXPECT_TRUE(fact.arithmetic) << fact.name;
+  }
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"CPU model", "BLAS kernel", "program", "a first visit"}));
+}
+
+// A processor that rounds in another way has the same name, and plays the same program.
+TEST(CompareRanks, FindArithmeticThatOnlyAVisitShows) {
+  play_ranks(3, [&](Ranks& ranks) {
+    const bool other = ranks.rank() == 1;
+    const std::vector<Fact> right = own_arithmetic();
+    if (other) std::fesetround(FE_UPWARD);
+    const std::vector<Fact> mine = own_arithmetic();
+    std::fesetround(FE_TONEAREST);
+    for (std::size_t i = 0; i < right.size(); ++i) {
+      const bool differs = other && right[i].name == "a first visit";
+      EXPECT_EQ(mine[i].value != right[i].value, differs) << right[i].name;
+    }
+    EXPECT_EQ(refusal(ranks, right, false), "");
+    EXPECT_NE(refusal(ranks, mine, false)
+                  .find("a first visit must be the same on all ranks, but on rank 1"),
+              std::string::npos);
+    EXPECT_EQ(compare_ranks(ranks, mine, true).size(), 1u);
+  });
 }
 
 }  // namespace
