@@ -21,7 +21,7 @@ import time
 import unittest
 from pathlib import Path
 
-from program import RECIPE, FolderTest, Program, contents, json_lines, log_lines
+from program import RECIPE, SHARED_MEANS, FolderTest, Program, contents, json_lines, log_lines
 
 PROGRAM = LIBRARY = None
 # Launchers inherit what is blocked here, and would not hear what these tests send them.
@@ -103,6 +103,25 @@ samples = 3
 [checkpoint]
 every = 2
 """
+# Exact: what is missing from q shrinks by a half in every round.
+UNTIL_CONVERGED = """
+[data]
+name = "toy"
+clients = 6
+dimension = 4
+[server]
+clients_per_round = 6
+damping = 0.5
+prior = { mean = 0, precision = 1 }
+[[phase]]
+algorithm = "fed_ep"
+rounds = 40
+inference = { name = "exact" }
+[stop]
+converged = 0.01
+"""
+SPARSE = SHARED_MEANS + "every = 2\nkeep = 2\n"
+MOMENTUM = 'optimizer = { name = "sgd", lr = 0.5, momentum = 0.9 }'
 PRIOR = "prior = { mean = 0.0, precision = 1.0 }\ndamping = \"1/K\""
 IVON = inferred("ivon", initial_scale=0.1, decay=0.95, samples=2)
 
@@ -123,7 +142,9 @@ RECIPES = {
     "fed_ep_32_bits": uneven("fed_ep", LAPLACE, server="grid_bits = 32"),
     "fed_ep_on_disk": uneven("fed_ep", LAPLACE, checkpoint='sites = "disk"'),
     "fed_ep_not_saved": uneven("fed_ep", LAPLACE, checkpoint="factors = false"),
-    "fed_ep_momentum": uneven("fed_ep", LAPLACE, server='optimizer = { name = "sgd", lr = 0.5, momentum = 0.9 }'),
+    "fed_ep_momentum": uneven("fed_ep", LAPLACE, server=MOMENTUM),
+    "fed_ep_factor_clock": uneven("fed_ep", 'factor_clock = "round"\n' + LAPLACE, server=MOMENTUM),
+    "fed_ep_curvature": uneven("fed_ep", 'curvature = "full"\n' + LAPLACE),
     **{f"fed_ep_{name}": uneven("fed_ep", inferred(name, **settings)) for name, settings in METHODS.items()},
     "fed_prox": uneven("fed_prox", "mu = 0.1"),
     "fed_dyn": uneven("fed_dyn", "mu = 0.1"),
@@ -136,6 +157,10 @@ RECIPES = {
     "fed_ep_quadrature": TABLE.format(algorithm="fed_ep", method="quadrature"),
     "fed_ep_hmc": TABLE.format(algorithm="fed_ep", method="hmc"),
     "fed_sep_full_ngvi": TABLE.format(algorithm="fed_sep", method="ngvi"),
+    "until_converged": UNTIL_CONVERGED,
+    "shared_means": SPARSE,
+    "shared_means_on_disk": SPARSE + 'sites = "disk"\n',
+    "sparse_laplace": SPARSE.replace('inference = { name = "scaled_identity"', 'factors = "flat"\ninference = { name = "laplace"'),
 }
 
 
@@ -218,6 +243,15 @@ class SameBits(RanksTest):
             self.assertEqual(done.stderr.count("run is in"), 1, "one rank speaks")
             shutil.rmtree(out)
 
+    def assert_recipes_are_what_they_are_called(self):
+        self.assertLess(self.expected["until_converged"][1][-1]["rounds"], 40)
+        self.assertIn("curvature.safetensors", self.expected["fed_ep_curvature"][0])
+        self.assertFalse(any(name.endswith(".site") for name in self.expected["fed_ep_not_saved"][0]))
+        # The sites are 12 clients' at most; what is more are means.
+        sites = {name: sum(file.endswith(".site") for file in files) for name, (files, _) in self.expected.items()}
+        self.assertLessEqual(sites["sparse_laplace"], 2 * 12)
+        self.assertGreater(sites["shared_means"], sites["sparse_laplace"])
+
     def test_whatever_the_number_of_ranks_and_threads(self):
         self.expected = {"fed_ep_laplace": self.alone(self.recipe(RECIPES["fed_ep_laplace"]))}
         self.assertTrue(any(name.endswith(".site") for name in self.expected["fed_ep_laplace"][0]))
@@ -227,6 +261,7 @@ class SameBits(RanksTest):
 
     def test_whatever_is_played(self):
         self.expected = {name: self.alone(self.recipe(text)) for name, text in RECIPES.items()}
+        self.assert_recipes_are_what_they_are_called()
         for i, name in enumerate(RECIPES):
             for ranks, threads in NUMBERS if ALL else NUMBERS[i % len(NUMBERS) :][:1]:
                 self.check(name, ranks, threads)
@@ -242,14 +277,16 @@ class SameBits(RanksTest):
     def test_with_a_folder_that_need_not_outlive_the_job(self):
         scratch = self.folder / "scratch"
         scratch.mkdir()
-        recipe = self.recipe(RECIPES["fed_ep_on_disk"])
-        expected = self.alone(recipe)
-        for ranks in (1, 3):
-            out = self.new_run()
-            arguments = ["run", recipe, "--out", out, "--scratch", scratch]
-            self.assert_finishes(play(ranks, *arguments) if ranks > 1 else PROGRAM.run(*arguments))
-            self.assertEqual(contents(out), expected)
-            self.assertEqual(list(scratch.iterdir()), [])
+        for name in ("shared_means_on_disk", "fed_ep_on_disk"):
+            recipe = self.recipe(RECIPES[name])
+            expected = self.alone(recipe)
+            for ranks in (1, 3):
+                with self.subTest(recipe=name, ranks=ranks):
+                    out = self.new_run()
+                    arguments = ["run", recipe, "--out", out, "--scratch", scratch]
+                    self.assert_finishes(play(ranks, *arguments) if ranks > 1 else PROGRAM.run(*arguments))
+                    self.assertEqual(contents(out), expected)
+                    self.assertEqual(list(scratch.iterdir()), [])
         done = play(2, "run", recipe, "--out", self.new_run(), "--scratch", self.folder / "nowhere")
         self.assert_refused(done, 2, "rank 0", "--scratch", "must be a folder to write to")
 

@@ -46,6 +46,28 @@ clients = 6
 dimension = 5
 examples = 30
 """
+# Factors that refer to means of q (docs/recipe.md).
+SHARED_MEANS = """
+[data]
+name = "random_tags"
+clients = 12
+dimension = 60
+tags = 3
+examples = 6
+max_examples = 10
+[server]
+clients_per_round = 3
+prior = { precision = 1.0 }
+[[phase]]
+algorithm = "fed_avg"
+rounds = 2
+[[phase]]
+algorithm = "fed_ep"
+rounds = 9
+inference = { name = "scaled_identity", alpha = 0.1 }
+[checkpoint]
+sparse = true
+"""
 
 
 class Program:

@@ -11,7 +11,7 @@ import time
 import unittest
 from pathlib import Path
 
-from program import LABELLED, RECIPE, ROUNDS, FolderTest, Program, contents, log_lines
+from program import LABELLED, RECIPE, ROUNDS, SHARED_MEANS, FolderTest, Program, contents, log_lines
 
 PROGRAM = LIBRARY = None
 LABELS = LABELLED + """
@@ -24,27 +24,6 @@ algorithm = "fed_sep"
 rounds = 4
 [phase.inference]
 name = "scaled_identity"
-"""
-SHARED_MEANS = """
-[data]
-name = "random_tags"
-clients = 12
-dimension = 60
-tags = 3
-examples = 6
-max_examples = 10
-[server]
-clients_per_round = 3
-prior = { precision = 1.0 }
-[[phase]]
-algorithm = "fed_avg"
-rounds = 2
-[[phase]]
-algorithm = "fed_ep"
-rounds = 9
-inference = { name = "scaled_identity", alpha = 0.1 }
-[checkpoint]
-sparse = true
 """
 # checkpoint.every, checkpoint.sites, --threads
 SETTINGS = [(every, sites, threads) for every in (1, 3, 5) for sites in ("memory", "disk") for threads in (1, 3)]
