@@ -3,7 +3,7 @@
 
     mpi_test.py PROGRAM CRASH_AT_LIBRARY [--cycles N] [--all]
 
-Starts ranks on this machine with Open MPI's mpirun. N: how often a run loses a random rank (default 5). With --all every recipe
+Starts ranks on this machine with Open MPI's mpirun. N: how often a run loses a random rank (default 8). With --all every recipe
 is played by 2, 3, 4 and 7 ranks of one and two threads; else each by one such number in turn.
 """
 
@@ -26,7 +26,7 @@ from program import RECIPE, SHARED_MEANS, FolderTest, Program, contents, json_li
 PROGRAM = LIBRARY = None
 # Launchers inherit what is blocked here, and would not hear what these tests send them.
 signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGUSR1})
-CYCLES = 5
+CYCLES = 8
 ALL = False
 NUMBERS = [(ranks, threads) for threads in (1, 2) for ranks in (3, 2, 7, 4)]
 MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
@@ -222,10 +222,27 @@ class RanksTest(FolderTest):
         self.runs += 1
         return self.folder / f"run-{self.runs}"
 
-    def alone(self, recipe):
+    def alone(self, recipe, *more):
         out = self.new_run()
-        self.assert_finishes(PROGRAM.run("run", recipe, "--out", out))
+        self.assert_finishes(PROGRAM.run("run", recipe, "--out", out, *more))
         return contents(out)
+
+    def differing(self, script, rank=1):
+        """A program that does something else on one rank."""
+        file = self.folder / "fedep"
+        file.write_text(f'#!/bin/bash\nif [ "$OMPI_COMM_WORLD_RANK" = {rank} ]; then\n{script}\nfi\nexec {PROGRAM.path} "$@"\n')
+        file.chmod(0o755)
+        return file
+
+    def crashing(self, out, rank, **settings):
+        """A program whose calls below a folder crash_at.cpp counts or breaks, on one rank."""
+        exported = " ".join(f"CRASH_{name}={value}" for name, value in {"FOLDER": out, **settings}.items())
+        return self.differing(f"export {exported} LD_PRELOAD={LIBRARY}", rank)
+
+    def resume(self, ranks, recipe, out, *more):
+        """Goes on, or begins again where nothing had begun."""
+        arguments = ["run", recipe, "--out", out, *more, *(["--resume"] if (out / "recipe.toml").exists() else [])]
+        return PROGRAM.run(*arguments) if ranks == 1 else play(ranks, *arguments)
 
     def assert_refused(self, done, code, *words):
         self.assertEqual(done.returncode, code, done.stderr)
@@ -291,6 +308,22 @@ class SameBits(RanksTest):
         self.assert_refused(done, 2, "rank 0", "--scratch", "must be a folder to write to")
 
 
+# What is lost with a rank differs with where factors are and what they hold: recipes, whether with --scratch, and what makes
+# the run long enough to be killed in the middle. Means of q are shared by more clients than there are rounds.
+LONG = ("phase.1.rounds=60", "checkpoint.every=5", "checkpoint.keep=2")
+MANY = ("data.clients=300", "phase.1.rounds=200", *LONG[1:])
+KILLED = [
+    ("fed_ep_laplace", False, LONG),
+    ("fed_ep_on_disk", False, LONG),
+    ("fed_ep_not_saved", False, LONG),
+    ("shared_means", False, MANY),
+    ("fed_ep_factor_clock", False, LONG),
+    ("fed_ep_full", False, LONG),
+    ("fed_ep_on_disk", True, LONG),
+    ("shared_means_on_disk", True, MANY),
+]
+
+
 class Lost(RanksTest):
     """Runs that end before their time, and go on with another number of ranks or with none."""
 
@@ -324,27 +357,60 @@ class Lost(RanksTest):
 
     def test_ranks_that_are_killed_lose_nothing_that_was_saved(self):
         dice = random.Random(21)
-        recipe = self.long_recipe()
-        expected = self.alone(recipe)
+        expected = {}
         for cycle in range(CYCLES):
-            out = self.new_run()
-            ranks = dice.choice((2, 3, 4))
-            launcher = self.begin(ranks, recipe, out)
-            after = dice.randrange(1, 50)
-            wait_for(self, lambda: self.rounds_in(out) >= after, launcher)
-            victims = self.ranks_of(launcher)
-            self.assertEqual(len(victims), ranks)
-            os.kill(dice.choice(victims), signal.SIGKILL)
-            launcher.communicate(timeout=60)
-            self.assertNotEqual(launcher.returncode, 0)
-            self.assert_gone(victims)
+            name, scratch, settings = KILLED[cycle % len(KILLED)]
+            recipe, out = self.recipe(RECIPES[name]), self.new_run()
+            more = [word for setting in settings for word in ("--set", setting)]
+            if name not in expected:
+                expected[name] = self.alone(recipe, *more)
+            more += ["--scratch", self.scratch()] if scratch else []
+            ranks, threads, after = dice.choice((2, 3, 4)), dice.choice((1, 2)), dice.randrange(1, 50)
             other = dice.choice([n for n in (1, 2, 3, 5) if n != ranks])
-            with self.subTest(cycle=cycle, ranks=ranks, after=after, then=other):
-                arguments = ["run", recipe, "--out", out, "--resume"]
-                done = PROGRAM.run(*arguments) if other == 1 else play(other, *arguments)
-                self.assert_finishes(done)
-                self.assertEqual(contents(out), expected)
+            with self.subTest(cycle=cycle, recipe=name, scratch=scratch, ranks=ranks, threads=threads, after=after, then=other):
+                launcher = self.begin(ranks, recipe, out, *more, "--threads", threads)
+                wait_for(self, lambda: self.rounds_in(out) >= after, launcher)
+                victims = self.ranks_of(launcher)
+                self.assertEqual(len(victims), ranks)
+                os.kill(dice.choice(victims), signal.SIGKILL)
+                launcher.communicate(timeout=60)
+                self.assertNotEqual(launcher.returncode, 0)
+                self.assert_gone(victims)
+                self.assert_finishes(self.resume(other, recipe, out, *more))
+                self.assertEqual(contents(out), expected[name])
             shutil.rmtree(out)
+
+    def test_a_rank_that_dies_in_any_of_its_calls_loses_nothing_that_was_saved(self):
+        """Rank 0 writes log and checkpoints, the others the factors that they have."""
+        for name in [name for name, scratch, _ in KILLED if not scratch] if ALL else ("fed_ep_laplace", "fed_ep_on_disk", "shared_means"):
+            recipe = self.recipe(RECIPES[name])
+            expected = self.alone(recipe)
+            for rank in (0, 1):
+                calls = self.calls_of(rank, recipe)
+                kills = 20 if ALL else 2
+                for i, call in enumerate(sorted({1 + calls * (2 * k + 1) // (2 * kills) for k in range(kills)})):
+                    how, then = ("after", "before")[i % 2], (1, 2, 4)[(i + rank) % 3]
+                    with self.subTest(recipe=name, rank=rank, call=call, of=calls, how=how, then=then):
+                        out = self.new_run()
+                        done = play(3, "run", recipe, "--out", out, program=self.crashing(out, rank, AT=call, HOW=how))
+                        self.assertNotIn(done.returncode, (0, 3), "nobody died")
+                        self.assert_finishes(self.resume(then, recipe, out))
+                        self.assertEqual(contents(out), expected)
+                        shutil.rmtree(out)
+
+    def calls_of(self, rank, recipe):
+        """By which one of three ranks changes files of a run's directory, or opens them; two less than that, since which rank
+        makes a folder is a matter of chance."""
+        out, count = self.new_run(), self.folder / "calls"
+        self.assert_finishes(play(3, "run", recipe, "--out", out, program=self.crashing(out, rank, COUNT=count)))
+        calls = int(count.read_text()) - 2
+        self.assertGreater(calls, 0)
+        return calls
+
+    def scratch(self):
+        folder = self.folder / "scratch"
+        folder.mkdir(exist_ok=True)
+        return folder
 
     def test_a_signal_stops_all_after_a_round_and_a_second_changes_nothing(self):
         recipe = self.long_recipe()
@@ -643,9 +709,7 @@ class Refused(RanksTest):
         expected = self.alone(recipe)
         for call in (3, 12):
             out = self.new_run()
-            program = self.differing(
-                f"export CRASH_FOLDER={out}/sites CRASH_AT={call} CRASH_HOW=ENOSPC LD_PRELOAD={LIBRARY}"
-            )
+            program = self.crashing(out / "sites", 1, AT=call, HOW="ENOSPC")
             done = play(3, "run", recipe, "--out", out, program=program)
             self.assert_refused(done, 1, "rank 1", "No space left on device")
             # What was saved before goes on.
