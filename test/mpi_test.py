@@ -382,7 +382,8 @@ class Lost(RanksTest):
 
     def test_a_rank_that_dies_in_any_of_its_calls_loses_nothing_that_was_saved(self):
         """Rank 0 writes log and checkpoints, the others the factors that they have."""
-        for name in [name for name, scratch, _ in KILLED if not scratch] if ALL else ("fed_ep_laplace", "fed_ep_on_disk", "shared_means"):
+        some = ("fed_ep_laplace", "fed_ep_on_disk", "shared_means")
+        for name in [name for name, scratch, _ in KILLED if not scratch] if ALL else some:
             recipe = self.recipe(RECIPES[name])
             expected = self.alone(recipe)
             for rank in (0, 1):
@@ -446,8 +447,8 @@ class Lost(RanksTest):
         self.assertEqual(contents(out), self.alone(recipe))
 
 
-class Dealt(RanksTest):
-    """Runs that have nothing to do with each other: tables and sweeps."""
+class TableTest(RanksTest):
+    """A table of three rows, two of which share their burn-in."""
 
     ROW = """
 table = "trial"
@@ -495,11 +496,16 @@ family = "diagonal"
             text = self.ROW.format(row=row, more="" if row == "fed_avg" else self.SECOND)
             (recipes / f"{row}.toml").write_text(text.replace("0.02", "0.03") if row == "fed_ep_b" else text)
 
+    def play_table(self, folder, ranks, *more, program=None):
+        (folder / "result").mkdir(parents=True, exist_ok=True)
+        results = folder / "result/results.jsonl"
+        where = ["--recipes", "../recipe", "--out", folder / "run", "--results", results]
+        arguments = ["reproduce", "trial", *where, "--seeds", "1,2", *more]
+        return play(ranks, *arguments, cwd=folder, program=program) if ranks else PROGRAM.run(*arguments, cwd=folder)
+
     def reproduce(self, name, ranks=0, *more):
         folder = self.folder / name
-        folder.mkdir(exist_ok=True)
-        arguments = ["reproduce", "trial", "--recipes", "../recipe", "--seeds", "1,2", "--out", "run", *more]
-        done = play(ranks, *arguments, cwd=folder) if ranks else PROGRAM.run(*arguments, cwd=folder)
+        done = self.play_table(folder, ranks, *more)
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = [json.loads(line) for line in (folder / "result/results.jsonl").read_text().splitlines()]
         for line in lines:
@@ -512,6 +518,10 @@ family = "diagonal"
     def scores(self, done):
         """The printed table without what it says of the machine and its time."""
         return [line.split(" | ")[:-1] for line in done.stdout.splitlines()]
+
+
+class Dealt(TableTest):
+    """Runs that have nothing to do with each other: tables and sweeps."""
 
     def test_a_table_has_the_bytes_and_lines_of_one_process(self):
         alone, lines, runs = self.reproduce("alone")
@@ -560,7 +570,6 @@ family = "diagonal"
         for log in logs:
             self.assertEqual(contents(out / log.parent.relative_to(alone)), contents(log.parent))
 
-
     def test_a_group_that_is_stopped_in_the_round_of_curvature_stops_together(self):
         recipe = self.recipe(self.CURVED)
         arguments = ["sweep", recipe, "--seeds", "1,2", "--ranks-per-run", "2"]
@@ -594,6 +603,46 @@ family = "diagonal"
         self.assertEqual(launcher.returncode, 0, errors)
         rows = [(line["row"], line["seed"]) for line in json_lines(results)]
         self.assertEqual(sorted(rows), [(row, seed) for row in ("fed_avg", "fed_ep_a", "fed_ep_b") for seed in (1, 2)])
+
+
+class Repeated(TableTest):
+    """Commands that are given again: after a kill, and where nothing is left to do."""
+
+    def test_a_run_that_is_over_stays_as_it_is(self):
+        for name in ("fed_ep_laplace", "shared_means_on_disk", "fed_ep_curvature", "until_converged"):
+            recipe, out = self.recipe(RECIPES[name]), self.new_run()
+            first = play(2, "run", recipe, "--out", out)
+            self.assert_finishes(first)
+            there = contents(out)[0], (out / "log.jsonl").read_bytes()
+            for ranks in (3, 1, 2):
+                with self.subTest(recipe=name, ranks=ranks):
+                    again = self.resume(ranks, recipe, out)
+                    self.assertEqual((again.returncode, again.stdout), (first.returncode, first.stdout), again.stderr)
+                    self.assertEqual((contents(out)[0], (out / "log.jsonl").read_bytes()), there)
+
+    def test_a_table_whose_ranks_were_killed_ends_in_its_bytes_and_lines(self):
+        alone, lines, runs = self.reproduce("alone")
+        kills = [(3, 1, 30, 2, ()), (2, 0, 60, 3, ()), (4, 2, 45, 0, ("--ranks-per-run", 2)), (4, 1, 12, 3, ("--ranks-per-run", 2))]
+        for number, (ranks, rank, call, then, more) in enumerate(kills):
+            with self.subTest(ranks=ranks, rank=rank, call=call, then=then, more=more):
+                folder = self.folder / f"killed-{number}"
+                program = self.crashing(folder, rank, AT=call, HOW=("before", "after")[number % 2])
+                self.assertNotIn(self.play_table(folder, ranks, *more, program=program).returncode, (0, 3), "nobody died")
+                done, told, played = self.reproduce(folder.name, then, *(more if then else ()))
+                self.assertEqual(played, runs)
+                self.assertEqual(told, lines)
+                self.assertEqual(self.scores(done), self.scores(alone))
+
+    def test_a_table_killed_while_a_line_is_added_has_each_line_once(self):
+        _, lines, runs = self.reproduce("alone")
+        for rank, call, how in ((0, 2, "before"), (1, 2, "before"), (1, 2, "after"), (0, 3, "after")):
+            with self.subTest(rank=rank, call=call, how=how):
+                folder = self.folder / f"line-{rank}-{call}-{how}"
+                program = self.crashing(folder / "result", rank, AT=call, HOW=how)
+                self.assertNotIn(self.play_table(folder, 3, program=program).returncode, (0, 3), "nobody died")
+                _, told, played = self.reproduce(folder.name, 2)
+                self.assertEqual(played, runs)
+                self.assertEqual(told, lines)
 
 
 class Refused(RanksTest):
