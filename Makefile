@@ -11,7 +11,7 @@ FIXED_ADDRESSES := $(shell setarch -R true 2>/dev/null && echo setarch -R)
 MAKEFLAGS += --no-print-directory
 
 .PHONY: help setup setup-demo program build data demo test test-asan test-tsan test-asan-core test-tsan-core test-torch \
-        test-mpi test-cuda fuzz crash mutants format format-check check-layers header-check sbom bench clean
+        test-mpi test-cuda fuzz crash ranks mutants format format-check check-layers header-check sbom bench clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -86,6 +86,11 @@ crash: setup  ## every call that changes a run's files fails or kills once, 900 
 	@cmake --preset release
 	@$(BUILT) release -j $(JOBS) --target fedep crash_at
 	@python3 -B test/crash/crash_test.py build/bin/fedep build/test/libcrash_at.so --all
+
+ranks: setup  ## every recipe over 1 to 7 ranks, ranks killed at 50 instants and in their calls (docs/cluster.md)
+	@cmake --preset mpi
+	@$(BUILT) mpi -j $(JOBS)
+	@python3 -B test/mpi_test.py build-mpi/bin/fedep build-mpi/test/libcrash_at.so --all --cycles 50
 
 # In a copy of the working tree, build-mutants/tree.
 mutants: setup  ## plant single faults and name those that no test of their folder notices (MUTANTS='round/*' for some)
