@@ -206,13 +206,6 @@ class RanksTest(FolderTest):
         self.assertEqual(launcher.returncode, 130, errors)
         return errors
 
-    def differing(self, script, rank=1):
-        """A program that does something else on one rank."""
-        file = self.folder / "fedep"
-        file.write_text(f'#!/bin/bash\nif [ "$OMPI_COMM_WORLD_RANK" = {rank} ]; then\n{script}\nfi\nexec {PROGRAM.path} "$@"\n')
-        file.chmod(0o755)
-        return file
-
     def recipe(self, text):
         file = self.folder / "recipe.toml"
         file.write_text(text)
