@@ -252,6 +252,22 @@ TEST_F(OwnCheckpoints, ThatCannotBeGoneOnFromAreRemovedWhereTheRunBeginsAnew) {
   EXPECT_FALSE(fs::exists(without.checkpoint(6)));
 }
 
+TEST_F(OwnCheckpoints, ThatCannotBeGoneOnFromStayBeforeOneThatCan) {
+  const std::vector<std::string> settings{"checkpoint.factors=false", "checkpoint.keep=3"};
+  KeptTestRun without(folder_.path() / "without", settings);
+  without.play_until(7);
+  const auto files = files_in(without.path());
+  EXPECT_TRUE(fs::exists(without.checkpoint(5)));
+  EXPECT_EQ(KeptTestRun(without.path(), settings).resume_until(7), 7);
+  EXPECT_EQ(files_in(without.path()), files);
+  // Rounds behind it are played again.
+  KeptTestRun stopped(folder_.path() / "stopped", settings);
+  stopped.play_until(6);
+  EXPECT_EQ(KeptTestRun(stopped.path(), settings).resume_until(4), 3);
+  EXPECT_TRUE(fs::exists(stopped.checkpoint(4)));
+  EXPECT_FALSE(fs::exists(stopped.checkpoint(5)));
+}
+
 TEST_F(OwnCheckpoints, AreNotLookedForInWhatAnotherRunLeft) {
   fs::remove(run_.path() / "recipe.toml");
   const auto refused = [&] {

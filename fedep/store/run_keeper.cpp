@@ -147,15 +147,17 @@ std::int64_t DiskKeeper::anchor() const {
   return newest;
 }
 
-// The latest checkpoint to go on from; nothing if there is none yet.
+// The latest checkpoint to go on from; nothing if there is none yet. Those before it stay, as they
+// would have without a stop; rounds behind it are played again.
 std::optional<OwnCheckpoint> DiskKeeper::read_latest() {
   std::optional<OwnCheckpoint> latest;
   for (const std::int64_t round : run_.directory.checkpoints()) {
     OwnCheckpoint own = read_one(round);
-    if (!can_go_on_from(own.checkpoint.state, own.has_factors)) continue;
-    kept_.insert_or_assign(round, Kept{own.checkpoint.sites, true});
-    latest = std::move(own);
+    const bool goes_on = can_go_on_from(own.checkpoint.state, own.has_factors);
+    kept_.insert_or_assign(round, Kept{own.checkpoint.sites, goes_on});
+    if (goes_on) latest = std::move(own);
   }
+  kept_.erase(kept_.upper_bound(anchor()), kept_.end());
   return latest;
 }
 
@@ -163,9 +165,9 @@ OwnCheckpoint DiskKeeper::read_one(std::int64_t round) const {
   try {
     return read_own_checkpoint(run_.directory, round, run_.layout, run_.recipe, run_.phases);
   } catch (const InputError& error) {
-    if (kept_.empty()) throw;
-    throw InputError(fmt::format("{}; without this file the run goes on from round {}",
-                                 error.what(), kept_.rbegin()->first));
+    if (anchor() < 0) throw;
+    throw InputError(
+        fmt::format("{}; without this file the run goes on from round {}", error.what(), anchor()));
   }
 }
 
