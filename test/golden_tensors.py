@@ -159,7 +159,7 @@ def tensor_hashes(path):
 def scores_of(path):
     """The rounds' scores, as the log has them; a time is no score, nor what was once not measured."""
     lines = [json.loads(line) for line in path.read_text().splitlines()]
-    besides = ("seconds", "start_precision", "window", "mean_moved", "log_sd_moved", "judged")
+    besides = ("seconds", "start_precision", "window", "mean_moved", "log_sd_moved", "judged", "mean_left", "log_sd_left")
     rounds = [{k: v for k, v in line.items() if k not in besides and not k.startswith("factor_gap")} for line in lines if line.get("kind") == "round"]
     return hashlib.sha256(json.dumps(rounds, sort_keys=True).encode()).hexdigest()[:16]
 

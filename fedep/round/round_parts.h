@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "fedep/round/grid.h"
@@ -19,6 +20,14 @@ struct FactorGap {
   double lambda = std::numeric_limits<double>::quiet_NaN();
 };
 
+// How far q has yet to go, if it goes on as in the last two windows (convergence.h).
+struct MovesLeft {
+  double mean = 0, log_sd = 0;
+
+  double most() const { return mean > log_sd ? mean : log_sd; }
+  bool operator==(const MovesLeft&) const = default;
+};
+
 // What a round says of how far q moves (convergence.h).
 struct WindowNumbers {
   std::int64_t begins = 0;  // length in rounds of the window that begins with this round; 0: none
@@ -26,6 +35,7 @@ struct WindowNumbers {
   double mean_moved = 0;    // the largest |Δ mean| / deviation; infinity where q was improper,
   double log_sd_moved = 0;  // and the largest |Δ log deviation|
   bool judged = true;       // the server's rate was the same in all of its rounds
+  std::optional<MovesLeft> left = {};  // nothing: nobody can tell
 };
 
 // What a round was like; the run log's counters.

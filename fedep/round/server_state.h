@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -33,6 +34,14 @@ struct Temperatures {
   bool operator==(const Temperatures&) const = default;
 };
 
+// Of all coordinates, the one that moved furthest over a window of rounds.
+struct FurthestMove {
+  std::int64_t coordinate = -1;  // -1: not known
+  double by = 0;                 // with its sign
+
+  bool operator==(const FurthestMove&) const = default;
+};
+
 // The window of rounds over which q's movement is being measured, and what came of those before
 // (convergence.h). Always in main memory.
 struct ConvergenceState {
@@ -44,6 +53,10 @@ struct ConvergenceState {
   std::int64_t lost = 0;        // of its rounds: those whose step, or part of it, was lost
   // How far q moved in the last two windows that were judged, one right after the other.
   double before = kFar, latest = kFar;
+  // What moved furthest in the last of them.
+  FurthestMove mean_at = {}, log_sd_at = {};
+  // How far q had to go after them, by their moves and those before; nothing: not known.
+  std::optional<double> left_before = {}, left_latest = {};
 
   bool operator==(const ConvergenceState&) const = default;
 };

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <span>
+#include <utility>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -137,6 +138,13 @@ std::string numbers_text(const ServerState& state) {
                          {"lost", window.lost},
                          {"before", window.before},
                          {"latest", window.latest}};
+    nlohmann::ordered_json& kept = numbers["window"];
+    for (const auto& [name, move] :
+         {std::pair{"mean_at", &window.mean_at}, {"log_sd_at", &window.log_sd_at}}) {
+      if (move->coordinate >= 0) kept[name] = {move->coordinate, move->by};
+    }
+    if (window.left_before) kept["left_before"] = *window.left_before;
+    if (window.left_latest) kept["left_latest"] = *window.left_latest;
   }
   return numbers.dump();
 }
@@ -170,6 +178,14 @@ void read_numbers(const std::string& text, ServerState& state) {
     kept.at("lost").get_to(window.lost);
     if (!kept.at("before").is_null()) kept.at("before").get_to(window.before);
     if (!kept.at("latest").is_null()) kept.at("latest").get_to(window.latest);
+    for (const auto& [name, move] :
+         {std::pair{"mean_at", &window.mean_at}, {"log_sd_at", &window.log_sd_at}}) {
+      if (!kept.contains(name)) continue;  // as in checkpoints of earlier versions
+      kept.at(name).at(0).get_to(move->coordinate);
+      kept.at(name).at(1).get_to(move->by);
+    }
+    if (kept.contains("left_before")) window.left_before = kept.at("left_before").get<double>();
+    if (kept.contains("left_latest")) window.left_latest = kept.at("left_latest").get<double>();
   }
 }
 

@@ -54,6 +54,9 @@ Checkpoint everything(Family family) {
   out.state.convergence.mean = message(family, 6).eta();
   out.state.convergence.deviation = message(family, 8).eta();
   out.state.convergence.latest = 0.1;  // and none before: infinity
+  out.state.convergence.mean_at = {.coordinate = 2, .by = -0.1 / 3};
+  out.state.convergence.log_sd_at = {.coordinate = 1, .by = 0.02};
+  out.state.convergence.left_latest = 0.1 + 0.2;
   out.recipe = "seed = 3\n";
   out.slots = {"first_moment", "second_moment"};
   return out;

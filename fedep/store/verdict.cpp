@@ -148,8 +148,7 @@ std::string momentum_key(const JudgedPhase& phase) {
 std::string improper_key(const JudgedPhase& phase) {
   if (parts_from_factors(phase)) return momentum_key(phase);
   if (phase.settings().guard.mode == GuardMode::count) {
-    return fmt::format("{} = \"back_off\", or a smaller {}", phase.key("guard"),
-                       phase.optimizer_key("lr"));
+    return fmt::format("{} = \"back_off\", or a smaller {}", phase.key("guard"), phase.optimizer_key("lr"));
   }
   return fmt::format("a smaller {}", phase.optimizer_key("lr"));
 }
@@ -160,6 +159,34 @@ std::string moved_text(const WindowEnd& end) {
     return fmt::format("moved by {:.2g} standard deviations", end.mean_moved);
   }
   return fmt::format("changed its deviations by a factor of {:.3g}", std::exp(end.log_sd_moved));
+}
+
+// What is left is at least another such move: noise turns round, or forgets.
+bool goes_on(const WindowEnd& end) { return end.left && end.left->most() >= end.moved(); }
+
+bool is_creep(const WindowEnd& before, const WindowEnd& latest) {
+  const auto left = [](const WindowEnd& end) {
+    return end.left ? std::optional(end.left->most()) : std::nullopt;
+  };
+  return goes_on(latest) && (!before.left || goes_on(before)) &&
+         creeps(left(before), left(latest), kConverged);
+}
+
+// 1.5, and 330 in place of 3.3e+02.
+std::string rounded(double x) { return fmt::format("{:.{}f}", x, x < 10 ? 1 : 0); }
+
+// Of the latest of windows in which q went on in one direction.
+std::string creep_text(const WindowEnd& end) {
+  const MovesLeft& left = *end.left;
+  if (left.mean >= left.log_sd) {
+    return fmt::format(
+        "moved by {:.2g} standard deviations, as before in one direction, with about {} to go",
+        end.mean_moved, rounded(left.mean));
+  }
+  return fmt::format(
+      "changed its deviations by a factor of {:.3g}, as before in one direction, with about {:.2g} "
+      "to go",
+      std::exp(end.log_sd_moved), std::exp(left.log_sd));
 }
 
 // Windows of the phase, in turn.
@@ -181,6 +208,14 @@ Verdict still_moving(const JudgedPhase& phase, const WindowEnd& before, const Wi
                      std::int64_t length) {
   // Noise moves q to and fro, by much where deviations are small.
   const bool away = latest.moved() >= kFarAway && !(latest.moved() < 1.5 * before.moved());
+  const std::string more_rounds = fmt::format("more rounds ({})", phase.key("rounds"));
+  const bool creep = !away && is_creep(before, latest);
+  if (creep && !parts_from_factors(phase)) {
+    return distrust(fmt::format("it has not converged, but creeps: over the last window of {} "
+                                "rounds q {}",
+                                length, creep_text(latest)),
+                    more_rounds);
+  }
   std::string why = fmt::format(
       "{}: over the last window of {} rounds q {}; below {} in two windows "
       "running is converged",
@@ -191,7 +226,7 @@ Verdict still_moving(const JudgedPhase& phase, const WindowEnd& before, const Wi
   if (away) return distrust(std::move(why), smaller_steps(phase));
   const bool slows_down = latest.moved() < 0.8 * before.moved();
   if (slows_down || latest.moved() < kConverged) {
-    return distrust(std::move(why), fmt::format("more rounds ({})", phase.key("rounds")));
+    return distrust(std::move(why), more_rounds);
   }
   return distrust(std::move(why), fmt::format("a {} that averages the rounds' noise away, or a "
                                               "smaller {}",
@@ -218,16 +253,16 @@ Verdict convergence(const JudgedPhase& phase, bool over) {
         fmt::format("more rounds ({})", phase.key("rounds")));
   }
   const WindowEnd &latest = windows.ends[end - 1], &before = windows.ends[end - 2];
-  if (latest.moved() < kConverged && before.moved() < kConverged) return {};
+  const bool still = latest.moved() < kConverged && before.moved() < kConverged;
+  if (still && !is_creep(before, latest)) return {};
+  const std::string moves = still ? creep_text(latest) : moved_text(latest);
   if (end < windows.ends.size()) {
     return unjudged(
         fmt::format("a rate, clip or alpha changed until the end, so that q moved less whether it "
                     "had arrived or not; before that it {} in a window",
-                    moved_text(latest)));
+                    moves));
   }
-  if (!over)
-    return unjudged(
-        fmt::format("the run is not over; in its latest window q {}", moved_text(latest)));
+  if (!over) return unjudged(fmt::format("the run is not over; in its latest window q {}", moves));
   return still_moving(phase, before, latest, windows.length);
 }
 

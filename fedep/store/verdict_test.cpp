@@ -63,6 +63,44 @@ TEST(ARun, WhoseRoundsAreNoisyNeedsACooldown) {
   EXPECT_THAT(verdict.key, HasSubstr("a phase.0.cooldown"));
 }
 
+// Rounds of windows of four, after which q had so far to go.
+History creeping(const std::vector<double>& moved, const std::vector<MovesLeft>& left) {
+  History history = history_of(moved);
+  for (std::size_t i = 0; i < left.size(); ++i)
+    history.rounds[4 * i + 3].window_end->left = left[i];
+  return history;
+}
+
+TEST(ARun, ThatCreepsNeedsMoreRoundsHoweverSmallItsMoves) {
+  const Verdict verdict =
+      verdict_of(recipe_with(), creeping({2, 0.049, 0.047}, {{3, 0}, {1.6, 0}, {1.5, 0.1}}));
+  EXPECT_EQ(verdict.trust, Trust::none);
+  EXPECT_EQ(verdict.why,
+            "it has not converged, but creeps: over the last window of 4 rounds q moved by 0.047 "
+            "standard deviations, as before in one direction, with about 1.5 to go");
+  EXPECT_EQ(verdict.key, "more rounds (phase.0.rounds)");
+  // A cooldown would hide it.
+  EXPECT_EQ(
+      verdict_of(recipe_with(), creeping({0.331, 0.324, 0.317}, {{14, 0}, {15, 0}, {14, 0}})).key,
+      "more rounds (phase.0.rounds)");
+}
+
+TEST(ARun, WhoseNoiseTurnsRoundDoesNotCreep) {
+  EXPECT_EQ(verdict_of(recipe_with(), creeping({2, 0.04, 0.04}, {{0, 0}, {0.02, 0}, {0.5, 0}})),
+            Verdict{});  // once by chance
+  EXPECT_EQ(verdict_of(recipe_with(), creeping({2, 0.04, 0.04}, {{0, 0}, {0.5, 0}, {0.24, 0}})),
+            Verdict{});
+  EXPECT_THAT(verdict_of(recipe_with(), creeping({2, 3, 2.9}, {{0, 0}, {0.3, 0}, {0.3, 0}})).key,
+              HasSubstr("a phase.0.cooldown"));
+}
+
+TEST(ARun, CreepsWithItsDeviationsToo) {
+  EXPECT_THAT(
+      verdict_of(recipe_with(), creeping({2, 0.04, 0.04}, {{0, 0}, {0, 1.1}, {0, 1}})).why,
+      HasSubstr("changed its deviations by a factor of 1.02, as before in one direction, with "
+                "about 2.7 to go"));
+}
+
 TEST(ARun, IsMeasuredByItsDeviationsToo) {
   History history = history_of({2, 0.01, 0.01});
   history.rounds.back().window_end->log_sd_moved = std::log(1.5);

@@ -48,6 +48,22 @@ Moments moments_of(const Message& q) {
   return out;
 }
 
+// How far those have to go yet that moved furthest in the window before.
+std::optional<MovesLeft> moves_left(const ConvergenceState& old, const ConvergenceState& now) {
+  const auto size = std::int64_t(old.mean.size());
+  const auto is_known = [&](const FurthestMove& move) {
+    return move.coordinate >= 0 && move.coordinate < size;
+  };
+  if (!is_known(old.mean_at) || !is_known(old.log_sd_at) || now.mean.size() != old.mean.size()) {
+    return std::nullopt;
+  }
+  const auto i = std::size_t(old.mean_at.coordinate), j = std::size_t(old.log_sd_at.coordinate);
+  const double mean_by = (double(now.mean[i]) - double(old.mean[i])) / double(now.deviation[i]);
+  const double log_sd_by = std::log(double(now.deviation[j]) / double(old.deviation[j]));
+  return MovesLeft{.mean = left_to_go(old.mean_at.by, mean_by),
+                   .log_sd = left_to_go(old.log_sd_at.by, log_sd_by)};
+}
+
 // Whether these rounds differ in nothing that could make q move less.
 bool are_alike(const Phase& phase, std::int64_t first, std::int64_t end) {
   const auto strides = [&](std::int64_t round) {
@@ -71,14 +87,14 @@ double server_rate(const Phase& phase, std::int64_t round) {
 }
 
 std::int64_t window_length(const Phase& phase, std::size_t clients, std::int64_t round) {
-  constexpr double kFewest = 2, kMost = 1e15;
+  constexpr double kFewest = 2, kMost = double(kEndless);
   constexpr double kVisits = 10;
   constexpr double kRounding = 1e-9;  // 4.0000000001 rounds are 4
   const double between = double(clients) / double(phase.clients_per_round);  // visits of a client
   double rounds = kVisits * between;
   if (phase.server_optimizer.name == "sgd") {
     const double rate = server_rate(phase, round);
-    if (!(rate > 0)) return std::int64_t(kMost);
+    if (!(rate > 0)) return kEndless;
     rounds = between * (1 - phase.server_optimizer.momentum) / rate;
   }
   return std::int64_t(std::clamp(std::ceil(rounds * (1 - kRounding)), kFewest, kMost));
@@ -87,17 +103,36 @@ std::int64_t window_length(const Phase& phase, std::size_t clients, std::int64_t
 Moved moved(const HostVector<float>& mean_before, const HostVector<float>& deviation_before,
             const HostVector<float>& mean, const HostVector<float>& deviation) {
   if (mean_before.size() != mean.size() || mean.size() == 0) {
-    return {ConvergenceState::kFar, ConvergenceState::kFar};
+    return {.mean = ConvergenceState::kFar, .log_sd = ConvergenceState::kFar};
   }
   double furthest = 0, widest = 1, narrowest = 1;  // deviations' ratios
+  std::size_t of_mean = 0, of_widest = 0, of_narrowest = 0;
   for (std::size_t i = 0; i < mean.size(); ++i) {
     const double now = double(deviation[i]);
-    furthest = std::max(furthest, std::fabs(double(mean[i]) - double(mean_before[i])) / now);
+    const double by = (double(mean[i]) - double(mean_before[i])) / now;
+    if (std::fabs(by) > std::fabs(furthest)) furthest = by, of_mean = i;
     const double ratio = now / double(deviation_before[i]);
-    widest = std::max(widest, ratio);
-    narrowest = std::min(narrowest, ratio);
+    if (ratio > widest) widest = ratio, of_widest = i;
+    if (ratio < narrowest) narrowest = ratio, of_narrowest = i;
   }
-  return {furthest, std::max(std::log(widest), -std::log(narrowest))};
+  const bool narrower = -std::log(narrowest) > std::log(widest);
+  const double log_sd = std::log(narrower ? narrowest : widest);
+  return {.mean = std::fabs(furthest),
+          .log_sd = std::fabs(log_sd),
+          .mean_at = {std::int64_t(of_mean), furthest},
+          .log_sd_at = {std::int64_t(narrower ? of_narrowest : of_widest), log_sd}};
+}
+
+double left_to_go(double before, double now) {
+  constexpr double kSlowest = 0.99;  // closer to 1 two moves do not tell
+  const double ratio = std::min(now / before, kSlowest);
+  return ratio > 0 ? std::fabs(now) * ratio / (1 - ratio) : 0;
+}
+
+bool creeps(std::optional<double> left_before, std::optional<double> left_latest,
+            double less_than) {
+  const double most = kLeft * less_than;
+  return left_latest && *left_latest >= most && left_before.value_or(*left_latest) >= most;
 }
 
 void begin_window(ServerState& state) {
@@ -128,16 +163,28 @@ WindowNumbers end_window(ServerState& state, const Phase& phase) {
   const Moved by = moved(old.mean, old.deviation, window.mean, window.deviation);
   const bool judged =
       are_alike(phase, old.begun, state.round) && kFewLost * old.lost <= state.round - old.begun;
+  std::optional<MovesLeft> left;
   if (judged) {
+    left = moves_left(old, window);
     window.before = old.latest;
     window.latest = std::max(by.mean, by.log_sd);
+    window.mean_at = by.mean_at;
+    window.log_sd_at = by.log_sd_at;
+    window.left_before = old.left_latest;
+    if (left) window.left_latest = left->most();
   }
-  return {.ends = true, .mean_moved = by.mean, .log_sd_moved = by.log_sd, .judged = judged};
+  return {.ends = true,
+          .mean_moved = by.mean,
+          .log_sd_moved = by.log_sd,
+          .judged = judged,
+          .left = left};
 }
 
 bool has_converged(const ServerState& state, double less_than) {
   const ConvergenceState& window = state.convergence;
-  return window.begun == state.round && window.before < less_than && window.latest < less_than;
+  const bool still = window.before < less_than && window.latest < less_than;
+  return window.begun == state.round && still &&
+         !creeps(window.left_before, window.left_latest, less_than);
 }
 
 }  // namespace fedep

@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "fedep/round/phase.h"
 #include "fedep/round/round_parts.h"
@@ -24,6 +25,11 @@ namespace fedep {
 
 // q that moved by less than this in two windows running has converged: a twentieth of a deviation.
 inline constexpr double kConverged = 0.05;
+
+// And that has no more to go than so many times as much, a quarter of a deviation. Where moves become
+// smaller by a factor r a window, what is left is r / (1 - r) times the last: that allows r up to 5/6, and
+// EP's moves have r = 1/e.
+inline constexpr double kLeft = 5;
 
 // Point estimates have no deviations to measure by.
 inline bool is_measured(const Phase& phase) { return !phase.algorithm->point_estimate; }
@@ -37,7 +43,8 @@ double server_rate(const Phase& phase, std::int64_t round);
 //   sgd      ⌈(clients / clients per round)(1 - momentum) / server_rate⌉, at least 2
 //   others   ⌈10 clients / clients per round⌉: ten visits a client
 //
-// A server that stands still has a window without end.
+// A server that stands still has a window without end, of kEndless rounds.
+inline constexpr std::int64_t kEndless = 1'000'000'000'000'000;
 std::int64_t window_length(const Phase& phase, std::size_t clients, std::int64_t round);
 
 // The largest |Δ mean| / deviation and |Δ log deviation|, deviations being those after the move.
@@ -45,9 +52,20 @@ std::int64_t window_length(const Phase& phase, std::size_t clients, std::int64_t
 struct Moved {
   double mean = 0;
   double log_sd = 0;
+  FurthestMove mean_at = {}, log_sd_at = {};
 };
 Moved moved(const HostVector<float>& mean_before, const HostVector<float>& deviation_before,
             const HostVector<float>& mean, const HostVector<float>& deviation);
+
+// How far is left to go for what moved by `before` in one window and by `now` in the next, if all moves
+// that follow shrink as these did: |now| r / (1 - r) with r = now / before. Noise turns round, and leaves
+// nothing.
+double left_to_go(double before, double now);
+
+// Whether q goes on in one direction, by small moves that add up to more than it may have left when it
+// moves by less than `less_than`: after each of the last two windows, since noise does not turn round every
+// time. Where the first is not known, the last one tells.
+bool creeps(std::optional<double> left_before, std::optional<double> left_latest, double less_than);
 
 // Of a state that is at home. Where a window is open already, it goes on.
 void begin_window(ServerState& state);
@@ -58,7 +76,7 @@ bool window_is_over(const ServerState& state, const Phase& phase, std::size_t cl
 // its rounds were lost, q moved less whether it had arrived or not: that is not judged.
 WindowNumbers end_window(ServerState& state, const Phase& phase);
 
-// A window has just ended, and q moved by less than that in it and in the one before.
+// A window has just ended, q moved by less than that in it and in the one before, and does not creep.
 bool has_converged(const ServerState& state, double less_than);
 
 }  // namespace fedep

@@ -221,6 +221,86 @@ TEST(StopConverged, EndsAnInterruptedRunInTheSameRoundAndState) {
   }
 }
 
+// Windows of four rounds, after each of which q's only mean is the next of these, its deviation 1.
+ServerState after_windows(const std::vector<double>& means,
+                          const std::vector<double>& deviations = {},
+                          std::vector<WindowNumbers>* said = nullptr) {
+  Phase phase = ep_phase(4);
+  phase.damping = {.rule = DampingRule::constant, .constant = 0.25};
+  ServerState state;
+  for (std::size_t i = 0; i < means.size(); ++i) {
+    const double deviation = i < deviations.size() ? deviations[i] : 1;
+    const double precision = 1 / (deviation * deviation);
+    state.global = Message(V{float(means[i] * precision)}, V{float(precision)});
+    if (i == 0) {
+      begin_window(state);
+      continue;
+    }
+    for (int round = 0; round < 4; ++round, ++state.round) count_round(state, {.answered = 4});
+    const WindowNumbers window = end_window(state, phase);
+    if (said != nullptr) said->push_back(window);
+  }
+  return state;
+}
+
+TEST(LeftToGo, IsTheSumOfTheMovesThatWouldFollow) {
+  EXPECT_DOUBLE_EQ(left_to_go(0.2, 0.1), 0.1);  // 0.05 + 0.025 + …
+  EXPECT_DOUBLE_EQ(left_to_go(-0.04, -0.03), 0.09);
+  EXPECT_EQ(left_to_go(0.2, -0.1), 0);  // turned round
+  EXPECT_NEAR(left_to_go(0.04, 0.04), 99 * 0.04, 1e-12);
+  EXPECT_NEAR(left_to_go(0.04, 0.05), 99 * 0.05, 1e-12);  // faster and faster
+  EXPECT_EQ(left_to_go(0, 0), 0);
+}
+
+TEST(ACreep, IsNotTakenForConvergence) {
+  std::vector<double> creep{0}, ep{0};  // both arrive at 2
+  for (int i = 1; i < 120; ++i) {
+    creep.push_back(2 - 2 * std::pow(0.97, i));
+    ep.push_back(2 - 2 * std::exp(-i));
+  }
+  for (std::size_t i = 3; i < creep.size(); ++i) {
+    const std::vector<double> so_far(creep.begin(), creep.begin() + long(i) + 1);
+    const double left = 2 - creep[i];
+    if (std::fabs(left - 0.25) < 0.01) continue;
+    EXPECT_EQ(has_converged(after_windows(so_far), kConverged), left < 0.25) << i;
+  }
+  for (std::size_t i = 3; i < 20; ++i) {
+    const std::vector<double> so_far(ep.begin(), ep.begin() + long(i) + 1);
+    const bool still = ep[i - 1] - ep[i - 2] < kConverged;
+    EXPECT_EQ(has_converged(after_windows(so_far), kConverged), still) << i;
+  }
+}
+
+TEST(ACreep, OfDeviationsIsSeenToo) {
+  std::vector<WindowNumbers> said;
+  const ServerState state =
+      after_windows({0, 0, 0, 0}, {1, std::exp(0.04), std::exp(0.079), std::exp(0.117)}, &said);
+  EXPECT_FALSE(said[0].left);  // one window alone tells nothing
+  EXPECT_EQ(said[2].left->mean, 0);
+  EXPECT_NEAR(said[2].left->log_sd, left_to_go(0.039, 0.038), 0.01);
+  EXPECT_FALSE(has_converged(state, kConverged));
+}
+
+TEST(Noise, ThatTurnsRoundIsNoCreep) {
+  EXPECT_TRUE(has_converged(after_windows({0, 0.04, 0, 0.04, 0}), kConverged));
+  // Nor is it one that goes on by chance once.
+  EXPECT_TRUE(has_converged(after_windows({0, 0.04, 0, 0.04, 0.08}), kConverged));
+  EXPECT_FALSE(has_converged(after_windows({0, 0.04, 0.08, 0.12, 0.16}), kConverged));
+}
+
+TEST(ACreep, OfAStateThatForgotItIsMeasuredAnew) {  // as checkpoints of earlier versions do
+  ServerState state = after_windows({0, 0.04, 0.08, 0.12});
+  state.convergence.mean_at = {};
+  Phase phase = ep_phase(4);
+  phase.damping = {.rule = DampingRule::constant, .constant = 0.25};
+  state.round += 4;
+  EXPECT_FALSE(end_window(state, phase).left);
+  EXPECT_TRUE(has_converged(state, kConverged));
+  state.convergence.mean_at = {.coordinate = 7, .by = 1};  // of another model
+  state.round += 4;
+  EXPECT_FALSE(end_window(state, phase).left);
+}
+
 // Steps that become shorter move q less, whether it has arrived or not.
 TEST(StopConverged, DoesNotJudgeWhileSomethingFallsThatMovesQ) {
   for (const char* falls : {

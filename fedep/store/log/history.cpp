@@ -39,7 +39,7 @@ RoundRecord record_of(std::int64_t round, std::string_view phase, const RoundNum
   if (numbers.steps > 0) record.train_loss = if_finite(numbers.loss_sum / double(numbers.steps));
   record.window = numbers.window.begins;
   if (const WindowNumbers& window = numbers.window; window.ends) {
-    record.window_end = {window.mean_moved, window.log_sd_moved, window.judged};
+    record.window_end = {window.mean_moved, window.log_sd_moved, window.judged, window.left};
   }
   for (auto& [name, value] : scores) value = if_finite(value);
   record.scores = std::move(scores);

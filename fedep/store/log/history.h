@@ -43,6 +43,7 @@ struct WindowEnd {
   double mean_moved = std::numeric_limits<double>::infinity();
   double log_sd_moved = std::numeric_limits<double>::infinity();
   bool judged = true;
+  std::optional<MovesLeft> left = {};  // nothing: nobody can tell
 
   double moved() const { return mean_moved > log_sd_moved ? mean_moved : log_sd_moved; }
   bool operator==(const WindowEnd&) const = default;

@@ -54,7 +54,8 @@ RoundRecord full_record(std::int64_t round) {
                                .ends = true,
                                .mean_moved = 0.25,
                                .log_sd_moved = INFINITY,
-                               .judged = false}},
+                               .judged = false,
+                               .left = MovesLeft{0.1 + 0.2, 0}}},
                    1.5, {{"accuracy", 1.0 / 3}, {"ece", NAN}});
 }
 
@@ -99,7 +100,8 @@ TEST_F(Histories, ReadingIsTheInverseOfWriting) {
 TEST_F(Histories, TellHowFarQMovedOnlyWhereAWindowEnds) {
   const History history = read(first_ + rounds_ + last_);
   EXPECT_EQ(history.rounds[0].window, 2);
-  EXPECT_EQ(history.rounds[0].window_end, (WindowEnd{0.25, INFINITY, false}));
+  EXPECT_EQ(history.rounds[0].window_end,
+            (WindowEnd{0.25, INFINITY, false, MovesLeft{0.1 + 0.2, 0}}));
   EXPECT_THAT(line_of(history.rounds[0]), HasSubstr("\"log_sd_moved\":null"));
   EXPECT_THAT(score_of(history.rounds[0], "moved"), IsNan());
   RoundRecord round{.window_end = WindowEnd{0.25, 0.5}};
@@ -108,6 +110,7 @@ TEST_F(Histories, TellHowFarQMovedOnlyWhereAWindowEnds) {
   EXPECT_EQ(history.rounds[1].window, 0);
   EXPECT_FALSE(history.rounds[1].window_end);
   EXPECT_THAT(line_of(history.rounds[1]), testing::Not(HasSubstr("moved")));
+  EXPECT_THAT(line_of(round), testing::Not(HasSubstr("left")));
 }
 
 // What docs/files.md promises, field by field.
@@ -117,6 +120,7 @@ TEST(RoundLine, HasTheRoundsNumbers) {
             R"("outside_grid":3,"diverged":1,"skipped":5,"clipped":4,"guarded":4,)"
             R"("step_scale":0.8,"client_steps":8,"bytes_up":1000,"bytes_down":2000,"seconds":1.5,)"
             R"("train_loss":0.5,"window":2,"mean_moved":0.25,"log_sd_moved":null,"judged":false,)"
+            R"("mean_left":0.30000000000000004,"log_sd_left":0.0,)"
             R"("accuracy":0.3333333333333333,"ece":null})");
 }
 

@@ -45,7 +45,7 @@ bool is_own_field(const std::string& name) {
                                  .factor_gap_eta = 1,
                                  .factor_gap_lambda = 1,
                                  .window = 1,
-                                 .window_end = WindowEnd{.judged = false}};
+                                 .window_end = WindowEnd{.judged = false, .left = MovesLeft{}}};
   static const Json own = Json::parse(line_of(every));
   return own.contains(name);
 }
@@ -72,6 +72,10 @@ std::optional<WindowEnd> window_end_in(const Json& line) {
   read(line, "log_sd_moved", end.log_sd_moved);
   const Json* judged = find_field(line, "judged");
   end.judged = judged == nullptr || !judged->is_boolean() || judged->get<bool>();
+  MovesLeft left{.mean = std::nan(""), .log_sd = std::nan("")};
+  read(line, "mean_left", left.mean);
+  read(line, "log_sd_left", left.log_sd);
+  if (!std::isnan(left.mean) && !std::isnan(left.log_sd)) end.left = left;
   return end;
 }
 
@@ -174,6 +178,10 @@ std::string line_of(const RoundRecord& round) {
     line["mean_moved"] = number_or_null(end->mean_moved);
     line["log_sd_moved"] = number_or_null(end->log_sd_moved);
     if (!end->judged) line["judged"] = false;
+    if (end->left) {
+      line["mean_left"] = end->left->mean;
+      line["log_sd_left"] = end->left->log_sd;
+    }
   }
   for (const auto& [name, value] : round.scores) line[name] = number_or_null(value);
   return line.dump();
