@@ -38,6 +38,11 @@ struct JudgedPhase {
     return settings().optimizer ? key(fmt::format("optimizer.{}", name))
                                 : fmt::format("server.optimizer.{}", name);
   }
+  // What makes the server's steps, or the factors', shorter: some algorithms have no optimizer.
+  std::string step_key() const {
+    if (!algorithm().plain_steps) return optimizer_key("lr");
+    return key(algorithm().step == StepRule::admm ? "dual_rate" : "damping");
+  }
 };
 
 JudgedPhase last_phase(const Recipe& recipe, const History& history) {
@@ -75,7 +80,7 @@ bool is_often(const JudgedPhase& phase, RoundTest is) {
 
 std::string smaller_steps(const JudgedPhase& phase) {
   return fmt::format("smaller steps of clients or of the server (client.optimizer.lr, {})",
-                     phase.optimizer_key("lr"));
+                     phase.step_key());
 }
 
 // Losses of the run's rounds that had steps; a loss that is not finite is NaN in the log.
@@ -114,7 +119,7 @@ std::optional<Verdict> divergence(const JudgedPhase& phase) {
     return distrust(fmt::format("the guard undid the server's step in {} of {} rounds, because q "
                                 "would have been improper",
                                 count(phase, undone), phase.rounds.size()),
-                    fmt::format("a smaller {}", phase.optimizer_key("lr")));
+                    fmt::format("a smaller {}", phase.step_key()));
   }
   return loss_verdict(phase);
 }
@@ -148,9 +153,9 @@ std::string momentum_key(const JudgedPhase& phase) {
 std::string improper_key(const JudgedPhase& phase) {
   if (parts_from_factors(phase)) return momentum_key(phase);
   if (phase.settings().guard.mode == GuardMode::count) {
-    return fmt::format("{} = \"back_off\", or a smaller {}", phase.key("guard"), phase.optimizer_key("lr"));
+    return fmt::format("{} = \"back_off\", or a smaller {}", phase.key("guard"), phase.step_key());
   }
-  return fmt::format("a smaller {}", phase.optimizer_key("lr"));
+  return fmt::format("a smaller {}", phase.step_key());
 }
 
 std::string moved_text(const WindowEnd& end) {
@@ -230,7 +235,7 @@ Verdict still_moving(const JudgedPhase& phase, const WindowEnd& before, const Wi
   }
   return distrust(std::move(why), fmt::format("a {} that averages the rounds' noise away, or a "
                                               "smaller {}",
-                                              phase.key("cooldown"), phase.optimizer_key("lr")));
+                                              phase.key("cooldown"), phase.step_key()));
 }
 
 Verdict convergence(const JudgedPhase& phase, bool over) {

@@ -101,6 +101,19 @@ TEST(ARun, CreepsWithItsDeviationsToo) {
                 "about 2.7 to go"));
 }
 
+TEST(ACure, IsOneThatTheAlgorithmTakes) {
+  const auto cure = [](const std::string& algorithm, const std::string& method) {
+    return verdict_of(recipe_with({"server.prior={mean=0,precision=1}",
+                                   "phase.0.algorithm='" + algorithm + "'",
+                                   "phase.0.inference.name='" + method + "'"}),
+                      history_of({2, 0.3, 0.31}))
+        .key;
+  };
+  EXPECT_THAT(cure("fed_ep", "laplace"), HasSubstr("or a smaller server.optimizer.lr"));
+  EXPECT_THAT(cure("pvi", "ivon"), HasSubstr("or a smaller phase.0.damping"));
+  EXPECT_THAT(cure("bayes_admm", "laplace"), HasSubstr("or a smaller phase.0.dual_rate"));
+}
+
 TEST(ARun, IsMeasuredByItsDeviationsToo) {
   History history = history_of({2, 0.01, 0.01});
   history.rounds.back().window_end->log_sd_moved = std::log(1.5);
