@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "fedep/algorithm/schedule.h"
 #include "fedep/data/registry.h"
 #include "fedep/data/table/audit/audit.h"
 #include "fedep/data/table/table_features.h"
@@ -57,10 +58,23 @@ std::string few_calibration_rows(const Recipe& recipe, const Dataset& data) {
   const std::size_t rows = data.calibration() == nullptr ? 0 : data.calibration()->test_size();
   if (recipe.data.calibration_fraction == 0 || rows >= kFewestForTemperature) return {};
   return fmt::format(
-      "data.calibration_fraction leaves {} calibration rows of all clients, and fewer than {} tell "
-      "no "
-      "temperature: it is 1",
+      "data.calibration_fraction leaves {} calibration rows of all clients, and fewer than {} "
+      "tell no temperature: it is 1",
       rows, kFewestForTemperature);
+}
+
+// Where a schedule leaves nothing of the server's steps, or nothing.
+std::string standstill(const Phase& phase) {
+  const std::optional<RoundSchedule>& rate = phase.schedule.server_rate;
+  if (!rate || rate->after >= phase.rounds) return {};
+  std::int64_t still = 0;
+  for (std::int64_t round = 0; round < phase.rounds; ++round) {
+    still += scheduled_in_round(*rate, round, phase.rounds) == 0;
+  }
+  if (still <= 1 && still < phase.rounds) return {};  // one may end at 0
+  return fmt::format(
+      "the schedule of server_rate is 0, and nothing changes, in {} of the phase's {} rounds",
+      still, phase.rounds);
 }
 
 // Schedules that never begin, by name.
@@ -193,8 +207,8 @@ std::vector<std::string> warnings_of(const Recipe& recipe, const std::vector<Pha
                                   i, name, schedule));
     }
     for (const std::string& line :
-         {unasked_clients(phases[i], task), lost_steps(recipe, phases[i], task),
-          beginning_problem(recipe, phases[i], task)}) {
+         {standstill(phases[i]), unasked_clients(phases[i], task),
+          lost_steps(recipe, phases[i], task), beginning_problem(recipe, phases[i], task)}) {
       if (!line.empty()) lines.push_back(fmt::format("phase.{} ({}): {}", i, name, line));
     }
   }

@@ -62,6 +62,22 @@ TEST(RunWarnings, NameSchedulesThatNeverBegin) {
                           "end"));
 }
 
+TEST(RunWarnings, NameSchedulesThatStopTheServer) {
+  const auto of = [](const RoundSchedule& rate) {
+    Recipe recipe = parse_recipe(ward_recipe(kFedEp));  // 6 rounds
+    recipe.phases[0].schedule = ScheduleSettings{.server_rate = rate};
+    return warnings_for(recipe, ward_table());
+  };
+  EXPECT_THAT(
+      of({.kind = ScheduleKind::constant, .from = 0}),
+      ElementsAre("phase.0 (fed_ep): the schedule of server_rate is 0, and nothing changes, "
+                  "in 6 of the phase's 6 rounds"));
+  EXPECT_THAT(of({.after = 1, .rounds = 2, .to = 0}),
+              ElementsAre(HasSubstr("in 4 of the phase's 6")));
+  EXPECT_THAT(of({.to = 0}), IsEmpty());  // the last round alone
+  EXPECT_THAT(of({.kind = ScheduleKind::constant, .from = 0.5}), IsEmpty());
+}
+
 // 80 training rows a ward are four batches of 20; a tenth less are three, or four with the rest.
 TEST(RunWarnings, SayWhatCalibrationRowsCostInSteps) {
   Recipe recipe = parse_recipe(ward_recipe(kFedEp));

@@ -238,6 +238,11 @@ Verdict still_moving(const JudgedPhase& phase, const WindowEnd& before, const Wi
                                               phase.key("cooldown"), phase.step_key()));
 }
 
+std::string standstill_key(const JudgedPhase& phase) {
+  return fmt::format("a {} that leaves something of them",
+                     phase.key(phase.settings().cooldown ? "cooldown" : "schedule.server_rate"));
+}
+
 Verdict convergence(const JudgedPhase& phase, bool over) {
   const Windows windows = windows_of(phase);
   const auto has_two = [&](std::size_t end) {  // the two windows before `end`
@@ -251,6 +256,12 @@ Verdict convergence(const JudgedPhase& phase, bool over) {
       return unjudged(
           "a rate, clip or alpha changed, or steps were lost, in the windows of rounds over which "
           "q's movement is measured");
+    }
+    if (windows.length == kEndless) {
+      return unjudged(
+          "the server's steps are 0, so that q stands still and nothing tells whether it "
+          "has converged",
+          standstill_key(phase));
     }
     return unjudged(
         fmt::format("it has {} rounds, and telling whether q has converged takes two windows of {}",

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "fedep/config/read_recipe.h"
+#include "fedep/round/diagnosis/convergence.h"
 
 namespace fedep {
 namespace {
@@ -112,6 +113,17 @@ TEST(ACure, IsOneThatTheAlgorithmTakes) {
   EXPECT_THAT(cure("fed_ep", "laplace"), HasSubstr("or a smaller server.optimizer.lr"));
   EXPECT_THAT(cure("pvi", "ivon"), HasSubstr("or a smaller phase.0.damping"));
   EXPECT_THAT(cure("bayes_admm", "laplace"), HasSubstr("or a smaller phase.0.dual_rate"));
+}
+
+TEST(ARun, WhoseServerStandsStillIsNotJudged) {
+  History history = history_of({2});
+  history.rounds[0].window = kEndless;
+  history.rounds[3].window_end.reset();
+  const Verdict verdict =
+      verdict_of(recipe_with({"phase.0.schedule={server_rate={kind='constant',from=0}}"}), history);
+  EXPECT_EQ(verdict.trust, Trust::not_judged);
+  EXPECT_THAT(verdict.why, HasSubstr("the server's steps are 0"));
+  EXPECT_THAT(verdict.key, HasSubstr("phase.0.schedule.server_rate"));
 }
 
 TEST(ARun, IsMeasuredByItsDeviationsToo) {
