@@ -23,10 +23,13 @@ double scheduled(const Schedule& s, std::int64_t i, std::int64_t count) {
       return s.from - (s.from - s.to) * gone;
     case ScheduleKind::cosine:
       return s.to + (s.from - s.to) * (1 + std::cos(std::numbers::pi * gone)) / 2;
-    case ScheduleKind::steps: {  // levels 0 … steps, equally long
+    case ScheduleKind::
+        steps: {  // levels 0 … falls, equally long: no more than there are steps or rounds
       if (i < 0) return s.from;
-      const std::int64_t level = (s.steps + 1) * i / std::max<std::int64_t>(count, 1);
-      const double part = double(std::min<std::int64_t>(level, s.steps)) / double(s.steps);
+      const std::int64_t falls = std::min<std::int64_t>(s.steps, count - 1);
+      if (falls <= 0) return s.to;
+      const std::int64_t level = std::min((falls + 1) * i / count, falls);
+      const double part = double(level) / double(falls);
       return s.from * std::pow(s.to / s.from, part);
     }
   }

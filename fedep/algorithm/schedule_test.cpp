@@ -48,6 +48,17 @@ TEST(Schedule, StepsAreEqualRatiosAtEqualDistances) {
   }
 }
 
+TEST(Schedule, StepsArriveWhereThereAreMoreFallsThanRounds) {
+  const VisitSchedule schedule{.kind = ScheduleKind::steps, .from = 1, .to = 0.5, .steps = 40};
+  for (const int count : {1, 2, 3, 16, 40, 41}) {
+    EXPECT_DOUBLE_EQ(scheduled(schedule, count - 1, count), 0.5) << count;
+    if (count > 1) {
+      EXPECT_EQ(scheduled(schedule, 0, count), 1.0) << count;
+    }
+  }
+  EXPECT_NEAR(scheduled(schedule, 1, 3), std::sqrt(0.5), 1e-15);  // one fall a round
+}
+
 TEST(Schedule, ALinearOneIsACooldown) {
   const CooldownSettings settings{.after = 5, .rounds = 7, .to = 0.03};
   const RoundSchedule schedule{.after = 5, .rounds = 7, .to = 0.03};
