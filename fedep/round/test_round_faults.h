@@ -243,7 +243,7 @@ TYPED_TEST_P(RoundFaults, AnErrorNamesRoundClientAndStage) {
     run.play();
     FAIL();
   } catch (const InputError& error) {
-    EXPECT_EQ(std::string(error.what()).find("round 0, client a, local inference: "), 0u)
+    EXPECT_EQ(std::string(error.what()).find("round 1, client a, local inference: "), 0u)
         << error.what();
   }
 }

@@ -22,7 +22,7 @@ std::string text_of(std::span<const AskedClient> asked) {
 
 void rethrow_from_visit(std::int64_t round, std::span<const AskedClient> asked, const char* stage) {
   const auto with_place = [&](const std::exception& error) {
-    return fmt::format("round {}, {}, {}: {}", round, text_of(asked), stage, error.what());
+    return fmt::format("round {}, {}, {}: {}", round + 1, text_of(asked), stage, error.what());
   };
   try {
     throw;

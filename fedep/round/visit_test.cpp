@@ -294,9 +294,9 @@ TEST_F(Visits, AnErrorGainsRoundClientAndStageAndKeepsItsKind) {
   Failing<InputError> input;
   Failing<RunError> run;
   Failing<std::logic_error> other;
-  EXPECT_EQ(message_of(input, InputError("")), "round 3, client a, local inference: no data");
-  EXPECT_EQ(message_of(run, RunError("")), "round 3, client a, local inference: no data");
-  EXPECT_EQ(message_of(other, RunError("")), "round 3, client a, local inference: no data");
+  EXPECT_EQ(message_of(input, InputError("")), "round 4, client a, local inference: no data");
+  EXPECT_EQ(message_of(run, RunError("")), "round 4, client a, local inference: no data");
+  EXPECT_EQ(message_of(other, RunError("")), "round 4, client a, local inference: no data");
 }
 
 TEST_F(Visits, AnIsotropicTiltedDistributionServesADiagonalRound) {

@@ -204,11 +204,13 @@ GlmTilted converged(const std::string& what, RowFactors& factors) {
     out.sweeps = sweep;
     return out;
   }
+  const bool waits = std::isinf(movement.largest);
   throw RunError(fmt::format(
-      "{}: row {} must stand still, but {} after {} sweeps", what, movement.row,
-      std::isinf(movement.largest) ? std::string("waits, its cavity being improper,")
-                                   : fmt::format("moves by {:.3g} deviations", movement.largest),
-      kMostSweeps));
+      "{}: row {} must stand still, but {} after {} sweeps{}", what, movement.row,
+      waits ? std::string("waits, its cavity being improper,")
+            : fmt::format("moves by {:.3g} deviations", movement.largest),
+      kMostSweeps,
+      waits ? ": phase.guard (skip, back_off, floor) or, in bayes_admm, a smaller dual_rate" : ""));
 }
 
 // Factors of numbers with normal noise are exact at once.

@@ -255,7 +255,8 @@ TEST(Quadrature, WhatHasNoPosteriorIsRefusedWithClientAndRow) {
   EXPECT_EQ(
       complaint<RunError>(cavity, alone),
       "quadrature of client ward: row 3 must stand still, but waits, its cavity being improper, "
-      "after 100 sweeps");
+      "after 100 sweeps: phase.guard (skip, back_off, floor) or, in bayes_admm, a smaller "
+      "dual_rate");
   cavity.lambda = -Eigen::Matrix2d::Identity();
   EXPECT_EQ(complaint<InputError>(cavity, alone),
             "quadrature of client ward: cavity times likelihood must be positive definite and "

@@ -147,7 +147,7 @@ TEST(ExecutorErrors, NameRoundClientAndStageAndAreTheSameEverywhere) {
       play_round(state, phase, 5, population, *executor);
       FAIL();
     } catch (const RunError& error) {
-      EXPECT_STREQ(error.what(), "round 0, client client-4, local inference: out of memory");
+      EXPECT_STREQ(error.what(), "round 1, client client-4, local inference: out of memory");
     }
     EXPECT_EQ(state, before);
     EXPECT_EQ(sites->visited(), 0u);
