@@ -17,6 +17,7 @@
 #include "fedep/message/error.h"
 #include "fedep/message/table.h"
 #include "fedep/model/registry.h"
+#include "fedep/sim/learning_task.h"
 #include "fedep/store/json.h"
 
 namespace fedep {
@@ -75,12 +76,13 @@ int describe_command(const DescribeOptions& options) {
       with_model ? read_recipe(options.what, options.overrides) : recipe_around(options);
   std::unique_ptr<Dataset> data;
   try {
-    data = open_dataset(recipe.data, recipe.seed, data_folder(options.data));
+    data = open_task_data(recipe, data_folder(options.data));
   } catch (const AuditError& error) {
     print_refused(error.audit(), options);
     throw;
   }
   DatasetDescription description = describe(*data);
+  description.validation = recipe.data.validation_fraction > 0;
   if (with_model) {
     description.model = recipe.model.name;
     description.model_size = make_model(recipe.model, data->info())->size();
@@ -116,13 +118,15 @@ DatasetDescription describe(const Dataset& data) {
   for (std::size_t i = 0; i < data.test_size(); ++i) ++test[data.test_client(i)];
   description.train = spread_of_counts(train);
   description.test = spread_of_counts(test);
+  if (data.calibration()) description.calibration = data.calibration()->test_size();
+  if (data.unlike()) description.unlike = data.unlike()->test_size();
   return description;
 }
 
 std::string description_text(const DatasetDescription& d) {
   std::string text;
   const auto line = [&](std::string_view name, const std::string& value) {
-    text += fmt::format("{:<36}{}\n", name, value);
+    text += fmt::format("{:<{}}{}\n", name, d.validation ? 42 : 36, value);
   };
   line("data", d.info.name);
   line("features",
@@ -132,10 +136,13 @@ std::string description_text(const DatasetDescription& d) {
     line("model", d.model);
     line("model size", fmt::format("{} weights", *d.model_size));
   }
-  line("clients (train / test)", fmt::format("{} / {}", d.train.clients, d.test.clients));
-  line("examples (train / test)", fmt::format("{} / {}", d.train.examples, d.test.examples));
-  line("examples per client (train / test)",
+  const std::string parts = d.validation ? "(train / validation)" : "(train / test)";
+  line("clients " + parts, fmt::format("{} / {}", d.train.clients, d.test.clients));
+  line("examples " + parts, fmt::format("{} / {}", d.train.examples, d.test.examples));
+  line("examples per client " + parts,
        fmt::format("{} / {}", per_client(d.train), per_client(d.test)));
+  if (d.calibration > 0) line("examples for temperatures", fmt::to_string(d.calibration));
+  if (d.unlike > 0) line("held out of unseen classes", fmt::to_string(d.unlike));
   if (d.info.audit && d.small_clients > 0) {
     line("clients with fewer than weights",
          fmt::format("{} of {}", d.small_clients, d.train.clients));
@@ -160,7 +167,9 @@ std::string description_json(const DatasetDescription& d) {
             {"model", d.model_size ? Json(d.model) : Json(nullptr)},
             {"model_size", d.model_size ? Json(*d.model_size) : Json(nullptr)},
             {"train", spread(d.train)},
-            {"test", spread(d.test)},
+            {d.validation ? "validation" : "test", spread(d.test)},
+            {"calibration_examples", d.calibration},
+            {"unlike_examples", d.unlike},
             {"skipped_records", d.info.skipped_records}};
   if (d.info.audit && d.model_size)
     json["clients_with_fewer_examples_than_weights"] = d.small_clients;

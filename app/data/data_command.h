@@ -24,7 +24,10 @@ CountSpread spread_of_counts(const std::vector<std::size_t>& counts);
 struct DatasetDescription {
   DatasetInfo info;
   CountSpread train, test;
-  std::string model;                      // empty: only the data were asked for
+  bool validation = false;      // `test` is of the validation part (data.validation_fraction)
+  std::size_t calibration = 0;  // rows of data.calibration_fraction, of no other count
+  std::size_t unlike = 0;       // held-out examples of data.unseen_classes
+  std::string model;            // empty: only the data were asked for
   std::optional<std::size_t> model_size;  // weights
   std::size_t small_clients = 0;          // that have fewer training examples than weights
   AuditChoice audit;                      // of a table: what is told of single clients

@@ -6,10 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "app/data/test_data_command.h"
+#include "fedep/config/read_recipe.h"
 #include "fedep/data/registry.h"
 #include "fedep/data/table/audit/audit.h"
 #include "fedep/message/error.h"
 #include "fedep/message/test_folder.h"
+#include "fedep/sim/learning_task.h"
 
 namespace fedep {
 namespace {
@@ -41,6 +43,37 @@ TEST(DataCommand, PrintsTheSameNumbersAsTextAndAsJson) {
   EXPECT_TRUE(json.at("model_size").is_null());
   const std::string text = printed_by_data("data describe synthetic --set data.clients=7");
   EXPECT_NE(text.find("clients (train / test)              7 / "), std::string::npos) << text;
+}
+
+TEST(DataCommand, DescribesWhatARunTrainsOn) {
+  const TemporaryFolder folder;
+  const auto recipe = folder.path() / "recipe.toml";
+  std::ofstream(recipe) << R"(
+[data]
+name = "random_images"
+examples = 200
+partition = "iid"
+clients = 4
+unseen_classes = [1, 2]
+calibration_fraction = 0.25
+[[phase]]
+algorithm = "fed_avg"
+rounds = 1
+)";
+  const std::string command = "data describe " + recipe.string();
+  const auto json = nlohmann::json::parse(printed_by_data(command + " --json"));
+  const auto task = open_task_data(read_recipe(recipe.string(), {}), "");
+  EXPECT_EQ(json.at("outputs"), 8);
+  EXPECT_EQ(json.at("train").at("examples"),
+            spread_of_counts({task->clients()[0].second, task->clients()[1].second,
+                              task->clients()[2].second, task->clients()[3].second})
+                .examples);
+  EXPECT_EQ(json.at("test").at("examples"), task->test_size());
+  EXPECT_EQ(json.at("calibration_examples"), task->calibration()->test_size());
+  EXPECT_EQ(json.at("unlike_examples"), task->unlike()->test_size());
+  const std::string text = printed_by_data(command + " --set data.validation_fraction=0.2");
+  EXPECT_NE(text.find("\nexamples (train / validation) "), std::string::npos) << text;
+  EXPECT_NE(text.find("\nheld out of unseen classes "), std::string::npos) << text;
 }
 
 TEST(DataCommand, PrintsATableThatIsRefused) {
