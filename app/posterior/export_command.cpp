@@ -11,15 +11,18 @@
 #include <system_error>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "app/output.h"
 #include "app/posterior/saved_posterior.h"
 #include "app/whole_number.h"
+#include "fedep/data/table/table_features.h"
 #include "fedep/message/dense_gaussian.h"
 #include "fedep/message/error.h"
 #include "fedep/message/table.h"
 #include "fedep/model/torchscript.h"
 #include "fedep/sim/score/predictive.h"
+#include "fedep/store/json.h"
 #include "fedep/store/safetensors/safetensors.h"
 
 namespace fedep {
@@ -40,6 +43,11 @@ Metadata metadata_of(const SavedPosterior& saved, const std::string& what) {
                  {"data", saved.recipe.data.name},
                  {"round", fmt::format("{}", saved.state.round)}};
   if (saved.curvature) about["curvature"] = "full";
+  if (!saved.recipe.data.unseen_classes.empty()) {
+    about["unseen_classes"] = fmt::format("{}", fmt::join(saved.recipe.data.unseen_classes, ", "));
+  }
+  const std::shared_ptr<const TableFeatures> table = kept_features(saved);
+  if (table && !table->output_names.empty()) about["classes"] = Json(table->output_names).dump();
   return about;
 }
 

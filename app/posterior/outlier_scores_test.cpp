@@ -1,14 +1,19 @@
 #include "app/posterior/outlier_scores.h"
 
 #include <algorithm>
+#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "app/posterior/evaluate_command.h"
+#include "app/posterior/export_command.h"
 #include "app/posterior/predict_file.h"
+#include "app/posterior/prediction_formats.h"
 #include "app/test_images.h"
 #include "app/test_run.h"
+#include "fedep/store/json.h"
+#include "fedep/store/safetensors/safetensors.h"
 
 namespace fedep {
 namespace {
@@ -82,7 +87,7 @@ TEST(Images, OfAPointEstimateAreUnlikeByEnergy) {
 }
 
 TEST(Images, OfUnseenClassesAreToldApartAndNotPredicted) {
-  const ImageRun run(kImageFedEp, {"data.unseen_classes=3"});
+  const ImageRun run(kImageFedEp, {"data.unseen_classes=1"});
   const EvaluateReport report = evaluate_run(run.path(), run.folder().path(), {.samples = 30});
   ASSERT_EQ(report.scores.detection.size(), 1u);
   EXPECT_EQ(report.scores.examples, 750u);
@@ -90,10 +95,19 @@ TEST(Images, OfUnseenClassesAreToldApartAndNotPredicted) {
   EXPECT_GT(report.scores.detection[0].marginal->mutual_information->auroc, 0.9);
   const PredictedRows rows =
       predict_file(run.path(), run.write("new", draw_images(6, 50, 0)), run.folder().path(), 30);
-  EXPECT_EQ(rows.outputs, (std::vector<std::string>{"0", "1", "2"}));
-  for (std::size_t i = 3; i < rows.size(); i += kImageClasses) {  // the class that was left out
+  EXPECT_EQ(rows.outputs, (std::vector<std::string>{"0", "2", "3"}));
+  for (std::size_t i = 1; i < rows.size(); i += kImageClasses) {  // the class that was left out
     EXPECT_GT(rows.outliers.scores[i], 0);
   }
+  std::istringstream lines(predictions_jsonl(rows));
+  std::string line;
+  std::size_t right = 0;
+  for (std::size_t i = 0; std::getline(lines, line); ++i) {
+    right += Json::parse(line)["prediction"] == std::to_string(i % kImageClasses);
+  }
+  EXPECT_GT(right, 30u);  // of the 37 that have an output
+  const auto exported = export_safetensors(run.path(), run.folder().path() / "out");
+  EXPECT_EQ(read_safetensors(exported[0]).metadata.at("unseen_classes"), "1");
 }
 
 TEST(Images, OfAnotherFileAreToldApart) {

@@ -169,9 +169,8 @@ class SeenClasses final : public TrainingRows {
     for (std::size_t c = 0; c < numbers_.size(); ++c) {
       if (numbers_[c] == kUnseen) continue;
       ++info_.outputs;
-      if (c < all().info().output_names.size()) {
-        info_.output_names.push_back(all().info().output_names[c]);
-      }
+      const std::vector<std::string>& names = all().info().output_names;
+      info_.output_names.push_back(c < names.size() ? names[c] : std::to_string(c));
     }
     if (const std::optional<RawImages> raw = all().raw_images()) {
       labels_.assign(raw->labels.begin(), raw->labels.end());

@@ -2,7 +2,8 @@
 // that are held out are kept, for whether a posterior notices that they are unlike all it has seen.
 //
 //   const auto data = without_classes(open_dataset(…), {"bear", "90"}, 1);
-//   data->info().outputs                   // two fewer; the others' numbers close ranks
+//   data->info().outputs                   // two fewer; the others' outputs close ranks
+//   data->info().output_names              // what they were called: without names, by their numbers before
 //   data->unlike()->test_batch(…)          // held-out bears and the like, without labels
 //
 // What was made of all training examples before (PCA) stays as it is.

@@ -103,6 +103,13 @@ TEST(UnseenClasses, AreTheSameByNameAndByNumberHoweverOften) {
             (std::vector<std::string>{"2", "1", "0"}));
 }
 
+TEST(UnseenClasses, LeaveTheNumbersOfClassesWithoutNames) {
+  DatasetInfo info = letters();
+  info.output_names = {};
+  EXPECT_EQ(without_classes(made(info), {"1"}, 0)->info().output_names,
+            (std::vector<std::string>{"0", "2", "3"}));
+}
+
 TEST(UnseenClasses, LeaveOutClientsThatKeepTooFewExamples) {
   const auto data = without_classes(made(), {"d"}, 3);
   ASSERT_EQ(data->clients().size(), 1u);
