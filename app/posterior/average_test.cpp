@@ -13,6 +13,7 @@
 #include "app/posterior/saved_posterior.h"
 #include "app/test_run.h"
 #include "fedep/message/error.h"
+#include "fedep/store/durable_file.h"
 #include "fedep/store/safetensors/safetensors.h"
 
 namespace fedep {
@@ -88,6 +89,20 @@ TEST_P(Averaged, IsScoredOnDemandAsTheLogSays) {
   EXPECT_DOUBLE_EQ(metrics["nll_marginal"], score_of(last(), "nll_average_marginal"));
   EXPECT_DOUBLE_EQ(metrics["nll_calibrated_marginal"],
                    score_of(last(), "nll_average_calibrated_marginal"));
+}
+
+// The page shows evaluation.json as the run's own.
+TEST_P(Averaged, IsScoredIntoAFileOfItsOwn) {
+  const auto bytes = read_file(run_ / "evaluation.json");
+  Command app("fedep", "fedep");
+  int exit_code = 0;
+  add_evaluate_command(app, exit_code);
+  testing::internal::CaptureStdout();
+  app.parse("evaluate " + run_.string() + " --average --data " + folder_.path().string());
+  EXPECT_THAT(testing::internal::GetCapturedStdout(),
+              testing::HasSubstr("of the server's average over rounds"));
+  EXPECT_EQ(read_file(run_ / "evaluation.json"), bytes);
+  EXPECT_TRUE(fs::exists(run_ / "evaluation-average.json"));
 }
 
 TEST_P(Averaged, QIsScoredAfterItsOwnTemperature) {
@@ -252,3 +267,20 @@ TEST(AveragedRun, WithoutOneNothingIsScoredOrPredictedWithIt) {
 
 }  // namespace
 }  // namespace fedep
+TEST(AveragedRun, ThatHasNotBegunYetSaysWhenItDoes) {
+  const TemporaryFolder folder;
+  folder.write("wards.csv", ward_table());
+  Recipe recipe = averaged(kFedAvg, 6, AverageKind::tail);
+  recipe.checkpoint.every = 2;
+  recipe.checkpoint.keep = 3;
+  run_recipe(recipe, {.out = folder.path() / "run", .data = folder.path()});
+  const auto at = [&](int round) {
+    evaluate_run(folder.path() / fmt::format("run/checkpoint-{}.safetensors", round), folder.path(),
+                 {.average = true});
+  };
+  EXPECT_THAT([&] { at(2); },
+              testing::ThrowsMessage<InputError>(testing::HasSubstr(
+                  "last 3 rounds, which begin after round 3, and this is round 2")));
+  EXPECT_NO_THROW(at(4));
+}
+

@@ -135,8 +135,10 @@ void evaluate(const Options& options) {
   std::error_code ignored;
   const bool is_run = std::filesystem::is_directory(options.path, ignored);
   if (options.out.empty() && !is_run) return;
+  // The page shows evaluation.json as the run's own.
+  const char* file_name = options.average ? "evaluation-average.json" : "evaluation.json";
   const std::filesystem::path out = options.out.empty()
-                                        ? std::filesystem::path(options.path) / "evaluation.json"
+                                        ? std::filesystem::path(options.path) / file_name
                                         : std::filesystem::path(options.out);
   write_evaluation(out, json);
   say("evaluation is in {}\n", out.string());
@@ -147,6 +149,7 @@ void evaluate(const Options& options) {
 EvaluateReport evaluate_run(const std::filesystem::path& run_or_checkpoint,
                             const std::filesystem::path& data_folder, const EvaluateDraws& draws) {
   const SavedPosterior saved = read_posterior(run_or_checkpoint);
+  if (draws.average) check_average(saved);
   const auto data = open_task_data(saved.recipe, data_folder);
   check_features(saved, data->info());
   const auto model = model_of(saved, data->info());
@@ -237,8 +240,9 @@ std::string evaluation_text(const EvaluateReport& report, bool per_client) {
   }
   if (per_client) out += client_table(report);
   const PosteriorEvaluation* calibrated = report.calibrated ? &*report.calibrated : nullptr;
-  return out + selective_text(report.scores, calibrated) +
-         detection_text(report.scores, calibrated) + risk_text(report.scores, per_client);
+  return out + selective_text(report.scores, calibrated, report.average) +
+         detection_text(report.scores, calibrated) +
+         risk_text(report.scores, per_client);
 }
 
 Json evaluation_json(const EvaluateReport& report) {
@@ -288,7 +292,8 @@ void add_evaluate_command(Command& app, int&) {
   command->add_flag("--per-client", options->per_client, "print a line for every client too");
   command->add_flag("--json", options->json, "one line of JSON in place of the table");
   command->add_option("--out", options->out,
-                      "where the JSON is kept; default RUN/evaluation.json for a run");
+                      "where the JSON is kept; default RUN/evaluation.json for a run, "
+                      "RUN/evaluation-average.json with --average");
   command->callback([options] { evaluate(*options); });
 }
 

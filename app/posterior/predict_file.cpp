@@ -250,6 +250,7 @@ PredictedRows predict_file(const fs::path& run_or_checkpoint, const fs::path& fi
   const PredictInputs in = read_inputs(saved, file, data_folder, how.id_column);
   const std::unique_ptr<Model> model = predicting_model(saved, in.info);
   PredictedRows rows = without_predictions(saved, in, model->target());
+  if (how.average) check_average(saved);
   rows.level = how.level;
   const int samples =
       asked.value_or(is_at_average_alone(saved, how) ? 0 : default_draws(saved, how.level));

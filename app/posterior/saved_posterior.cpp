@@ -276,6 +276,25 @@ void check_features(const SavedPosterior& saved, const DatasetInfo& data) {
                   saved.file.parent_path().string()));
 }
 
+void check_average(const SavedPosterior& saved) {
+  if (saved.state.average.rounds > 0) return;
+  std::int64_t end = 0;  // of the checkpoint's phase
+  for (std::int64_t i = 0; i <= saved.state.phase; ++i) {
+    end += saved.recipe.phases[std::size_t(i)].rounds;
+  }
+  const PhaseSettings& phase = saved.recipe.phases[std::size_t(saved.state.phase)];
+  if (phase.average && phase.average->kind == AverageKind::tail) {
+    throw InputError(
+        fmt::format("{}: the run's average must have begun, but is of the phase's last {} rounds, "
+                    "which begin after round {}, and this is round {}",
+                    saved.file.string(), phase.average->rounds, end - phase.average->rounds,
+                    saved.state.round));
+  }
+  throw InputError(fmt::format(
+      "{}: the run must have kept an average of its server (phase.average), but has none here",
+      saved.file.string()));
+}
+
 int draws_to_average(const SavedPosterior& saved, std::optional<int> asked) {
   constexpr int kDraws = 10;
   const int in_recipe = saved.recipe.evaluate.samples;

@@ -63,6 +63,9 @@ void check_features(const SavedPosterior& saved, const DatasetInfo& data);
 // The recipe's model for these data. Throws InputError if its tensors are not the checkpoint's.
 std::unique_ptr<Model> model_of(const SavedPosterior& saved, const DatasetInfo& data);
 
+// Throws InputError if the checkpoint has no average of the server, with the round that it begins after.
+void check_average(const SavedPosterior& saved);
+
 // How many draws predictions average: as many as are asked for, else the recipe's evaluate.samples,
 // else ten.
 int draws_to_average(const SavedPosterior& saved, std::optional<int> asked);

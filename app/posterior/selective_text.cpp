@@ -48,8 +48,8 @@ Json selective_json(const PosteriorEvaluation& scores, const PosteriorEvaluation
   return out;
 }
 
-std::string selective_text(const PosteriorEvaluation& scores,
-                           const PosteriorEvaluation* calibrated) {
+std::string selective_text(const PosteriorEvaluation& scores, const PosteriorEvaluation* calibrated,
+                           bool average) {
   if (!scores.selective) return {};
   const SelectiveReport& report = *scores.selective;
   std::string out = "\nerrors among the surest examples\n";
@@ -68,8 +68,10 @@ std::string selective_text(const PosteriorEvaluation& scores,
     out += line_of("mutual information, over draws", *report.mutual_information);
     out += fmt::format(
         "An averaged prediction has an entropy of {:.4f} nats on average; {:.4f} of it is mutual\n"
-        "information, which more data would take away.\n",
-        *report.entropy_marginal, *report.information);
+        "information, which {}.\n",
+        *report.entropy_marginal, *report.information,
+        average ? "says how far rounds scattered around their average"
+                : "more data would take away");
   }
   return out;
 }

@@ -16,7 +16,8 @@ namespace fedep {
 
 // `calibrated` null: there is no temperature. Null, or empty, where the outcome has no classes.
 Json selective_json(const PosteriorEvaluation& scores, const PosteriorEvaluation* calibrated);
-std::string selective_text(const PosteriorEvaluation& scores,
-                           const PosteriorEvaluation* calibrated);
+// `average`: draws are around the server's average, and of no posterior.
+std::string selective_text(const PosteriorEvaluation& scores, const PosteriorEvaluation* calibrated,
+                           bool average = false);
 
 }  // namespace fedep

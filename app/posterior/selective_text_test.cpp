@@ -39,6 +39,11 @@ TEST(SelectiveText, HasAllThreeOrdersWhereThereAreDraws) {
   EXPECT_THAT(text, HasSubstr("confidence, over draws"));
   EXPECT_THAT(text, HasSubstr("mutual information, over draws"));
   EXPECT_THAT(text, HasSubstr("0.1500 of it"));
+  EXPECT_THAT(text, HasSubstr("which more data would take away"));
+  // Rounds scatter however many data there are.
+  const std::string average = selective_text(with_curves(true), nullptr, true);
+  EXPECT_THAT(average, HasSubstr("how far rounds scattered"));
+  EXPECT_THAT(average, Not(HasSubstr("more data")));
 }
 
 TEST(SelectiveText, AgreesWithItsJson) {

@@ -10,6 +10,6 @@ namespace fedep {
 //  "selective": {"coverage": […], "curves": {"point": {"risk": […], "area"}, "mutual_information": …}},
 //  "detection": [{"unlike": text, "unlike_examples", "examples",
 //                 "scores": {"point": {"entropy": {"auroc", "se"}…}, "marginal": …}}…]}, each or null
-Json evaluation_part(const Json& evaluation);
+Json evaluation_part(const Json& file);
 
 }  // namespace fedep

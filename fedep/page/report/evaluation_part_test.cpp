@@ -43,6 +43,13 @@ TEST(EvaluationPart, HasOfBinsAndClientsOnlyWhatThePageExpects) {
 
 TEST(EvaluationPart, HasCurvesThatAreAsLongAsTheirCoverages) {
   const Json json = part_of(R"({"selective": {"coverage": [0.5, 1], "point": {"risk": [0.1, 0.2],
+TEST(EvaluationPart, HasNothingOfTheServersAverage) {
+  EXPECT_TRUE(
+      part_of(R"({"average": true, "reliability": {"point": []}})")["reliability"].is_null());
+  EXPECT_FALSE(
+      part_of(R"({"average": false, "reliability": {"point": []}})")["reliability"].is_null());
+}
+
       "area": 0.15, "entropy": 1}, "marginal": {"risk": [0.1]}, "mutual_information": {"risk": [0.1, null]},
       "point_calibrated": {"risk": [0.05, 0.2], "area": null}, "other": {"risk": [1, 1]}}})");
   const Json& curves = json["selective"]["curves"];
