@@ -146,6 +146,20 @@ TEST_P(Averaged, PredictionsAreAtTheTemperatureUnlessTheyAreNotToBe) {
   EXPECT_NE(predict(true, false).values, predict(false, false).values);
 }
 
+// It is a part of the entropy before the temperature, and may be larger than that after it.
+TEST_P(Averaged, MutualInformationIsOfPredictionsBeforeTheTemperature) {
+  const fs::path rows = folder_.write("new.csv", "age,sodium,unit\n30,140,ICU\n85,138,CCU\n");
+  const PredictedRows before =
+      predict_file(run_, rows, "", 8, {.average = true, .temperature = false});
+  const PredictedRows after = predict_file(run_, rows, "", 8, {.average = true});
+  EXPECT_EQ(before.mutual_information, after.mutual_information);
+  EXPECT_NE(before.entropy, after.entropy);
+  const auto says = testing::Contains(
+      testing::HasSubstr("mutual_information of predictions before it and no part of that"));
+  EXPECT_THAT(after.notes, says);
+  EXPECT_THAT(before.notes, testing::Not(says));
+}
+
 INSTANTIATE_TEST_SUITE_P(Algorithms, Averaged,
                          testing::Values(AveragedCase{"FedAvg", kFedAvg},
                                          AveragedCase{"FedEp", kFedEp},
@@ -259,14 +273,6 @@ TEST(AveragedRun, OfACountHasTheDeviationOfAPoissonCountAlone) {
   EXPECT_DOUBLE_EQ(predict(true).at(1), std::sqrt(predict(true).at(0)));
 }
 
-TEST(AveragedRun, WithoutOneNothingIsScoredOrPredictedWithIt) {
-  const TestRun run;
-  EXPECT_THAT([&] { evaluate_run(run.path(), run.folder().path(), {.average = true}); },
-              testing::ThrowsMessage<InputError>(testing::HasSubstr("must have kept an average")));
-}
-
-}  // namespace
-}  // namespace fedep
 TEST(AveragedRun, ThatHasNotBegunYetSaysWhenItDoes) {
   const TemporaryFolder folder;
   folder.write("wards.csv", ward_table());
@@ -284,3 +290,11 @@ TEST(AveragedRun, ThatHasNotBegunYetSaysWhenItDoes) {
   EXPECT_NO_THROW(at(4));
 }
 
+TEST(AveragedRun, WithoutOneNothingIsScoredOrPredictedWithIt) {
+  const TestRun run;
+  EXPECT_THAT([&] { evaluate_run(run.path(), run.folder().path(), {.average = true}); },
+              testing::ThrowsMessage<InputError>(testing::HasSubstr("must have kept an average")));
+}
+
+}  // namespace
+}  // namespace fedep

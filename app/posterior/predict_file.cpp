@@ -130,6 +130,9 @@ std::string temperature_note(const SavedPosterior& saved, const PredictOptions& 
       "probabilities are those at temperature {:.4g}, which clients fitted after round {}; "
       "--no-temperature: as the model has them",
       temperature, fitted.round);
+  if (draws) {
+    text += "; entropy is theirs, mutual_information of predictions before it and no part of that";
+  }
   if (!draws && !asked && is_at_average_alone(saved, how)) {
     text += "; draws around the average have no temperature (evaluate.samples was 0)";
   }
@@ -247,10 +250,10 @@ PredictedRows predict_file(const fs::path& run_or_checkpoint, const fs::path& fi
                            const fs::path& data_folder, std::optional<int> asked,
                            const PredictOptions& how) {
   const SavedPosterior saved = read_posterior(run_or_checkpoint);
+  if (how.average) check_average(saved);
   const PredictInputs in = read_inputs(saved, file, data_folder, how.id_column);
   const std::unique_ptr<Model> model = predicting_model(saved, in.info);
   PredictedRows rows = without_predictions(saved, in, model->target());
-  if (how.average) check_average(saved);
   rows.level = how.level;
   const int samples =
       asked.value_or(is_at_average_alone(saved, how) ? 0 : default_draws(saved, how.level));
