@@ -242,7 +242,7 @@ std::string evaluation_text(const EvaluateReport& report, bool per_client) {
   const PosteriorEvaluation* calibrated = report.calibrated ? &*report.calibrated : nullptr;
   return out + selective_text(report.scores, calibrated, report.average) +
          detection_text(report.scores, calibrated) +
-         risk_text(report.scores, per_client);
+         risk_text(report.scores, calibrated, per_client);
 }
 
 Json evaluation_json(const EvaluateReport& report) {
@@ -262,8 +262,11 @@ Json evaluation_json(const EvaluateReport& report) {
   json.update(evaluation_json(report.round, {report.scores.point, report.scores.marginal}));
   json["per_client"] = std::move(clients);
   if (!report.withheld.empty()) json["withheld"] = report.withheld;
-  if (Json risk = risk_json(report.scores); !risk.is_null()) json["risk"] = std::move(risk);
   const PosteriorEvaluation* calibrated = report.calibrated ? &*report.calibrated : nullptr;
+  if (calibrated != nullptr) add_calibrated({calibrated->point, calibrated->marginal}, json);
+  if (Json risk = risk_json(report.scores, calibrated); !risk.is_null()) {
+    json["risk"] = std::move(risk);
+  }
   if (Json selective = selective_json(report.scores, calibrated); !selective.is_null()) {
     json["selective"] = std::move(selective);
   }

@@ -29,6 +29,12 @@ Json evaluation_json(std::int64_t round, const Reliability& reliability) {
   return {{"round", round}, {"reliability", std::move(bins)}};
 }
 
+void add_calibrated(const Reliability& reliability, Json& evaluation) {
+  Json& bins = evaluation["reliability"];
+  bins["point_calibrated"] = bins_json(reliability.point);
+  if (!reliability.marginal.empty()) bins["marginal_calibrated"] = bins_json(reliability.marginal);
+}
+
 void write_evaluation(const std::filesystem::path& path, const Json& evaluation) {
   const std::string text = evaluation.dump() + "\n";
   replace_file(path, std::as_bytes(std::span(text)));

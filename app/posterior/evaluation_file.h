@@ -17,6 +17,8 @@
 namespace fedep {
 
 Json evaluation_json(std::int64_t round, const Reliability& reliability);
+// Adds what it is after a temperature, as "point_calibrated" and "marginal_calibrated".
+void add_calibrated(const Reliability& reliability, Json& evaluation);
 
 // Replaces the file whole.
 void write_evaluation(const std::filesystem::path& path, const Json& evaluation);

@@ -32,9 +32,12 @@ Json json_of(const RiskReport& report) {
 
 // Of all examples or of a client's.
 template <class Scores>
-Json both_json(const Scores& scores) {
+Json all_json(const Scores& scores, const Scores* calibrated) {
   Json out{{"point", json_of(*scores.risk)}};
   if (scores.marginal_risk) out["marginal"] = json_of(*scores.marginal_risk);
+  if (calibrated == nullptr) return out;
+  out["point_calibrated"] = json_of(*calibrated->risk);
+  if (calibrated->marginal_risk) out["marginal_calibrated"] = json_of(*calibrated->marginal_risk);
   return out;
 }
 
@@ -80,28 +83,11 @@ std::string client_lines(const PosteriorEvaluation& scores) {
   return out;
 }
 
-}  // namespace
-
-Json risk_json(const PosteriorEvaluation& scores) {
-  if (!scores.risk) return nullptr;
-  Json out = both_json(scores);
-  out["clients"] = Json::array();
-  for (const ClientEvaluation& row : scores.clients) {
-    if (!row.risk) continue;
-    Json one{{"client", row.client}};
-    one.update(both_json(row));
-    out["clients"].push_back(std::move(one));
-  }
-  return out;
-}
-
-std::string risk_text(const PosteriorEvaluation& scores, bool per_client) {
-  if (!scores.risk) return {};
-  const RiskReport& report = shown(scores);
+// Predicted and observed risks, and what they come to.
+std::string report_text(const RiskReport& report, std::string_view of) {
   const RiskCalibration& line = report.calibration;
-  std::string out = fmt::format("\npredicted risk{}: {} of {} examples had the outcome\n",
-                                scores.marginal_risk ? ", averaged over draws" : "", report.events,
-                                report.examples);
+  std::string out = fmt::format("\npredicted risk{}: {} of {} examples had the outcome\n", of,
+                                report.events, report.examples);
   out += line_of("auc", report.auc, report.auc_deviation, "± its standard error");
   out += line_of("calibration intercept", line.intercept, line.intercept_deviation,
                  "0: as many events as predicted; above: more");
@@ -113,7 +99,37 @@ std::string risk_text(const PosteriorEvaluation& scores, bool per_client) {
     out += fmt::format("{:>9.1f}%{:>9.1f}%{:>10}\n", 100 * bin.confidence, 100 * bin.accuracy,
                        bin.count);
   }
-  return per_client ? out + client_lines(scores) : out;
+  return out;
+}
+
+}  // namespace
+
+Json risk_json(const PosteriorEvaluation& scores, const PosteriorEvaluation* calibrated) {
+  if (!scores.risk) return nullptr;
+  const auto after = [&](std::size_t client) {
+    return calibrated == nullptr ? nullptr : &calibrated->clients[client];
+  };
+  Json out = all_json(scores, calibrated);
+  out["clients"] = Json::array();
+  for (std::size_t i = 0; i < scores.clients.size(); ++i) {
+    if (!scores.clients[i].risk) continue;
+    Json one{{"client", scores.clients[i].client}};
+    one.update(all_json(scores.clients[i], after(i)));
+    out["clients"].push_back(std::move(one));
+  }
+  return out;
+}
+
+std::string risk_text(const PosteriorEvaluation& scores, const PosteriorEvaluation* calibrated,
+                      bool per_client) {
+  if (!scores.risk) return {};
+  const bool draws = scores.marginal_risk.has_value();
+  // Draws may have no temperature where predictions at the mean have one.
+  const bool tempered = calibrated != nullptr && (!draws || calibrated->marginal_risk);
+  const std::string of = draws ? ", averaged over draws" : "";
+  std::string out = report_text(shown(scores), of + (tempered ? ", before the temperature" : ""));
+  if (tempered) out += report_text(shown(*calibrated), of + ", after the temperature");
+  return per_client ? out + client_lines(tempered ? *calibrated : scores) : out;
 }
 
 }  // namespace fedep

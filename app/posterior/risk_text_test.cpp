@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/posterior/evaluate_command.h"
+#include "app/posterior/saved_posterior.h"
 #include "app/test_run.h"
 #include "fedep/store/durable_file.h"
 
@@ -61,10 +62,39 @@ TEST(RiskText, TheEndOfARunHasTheRisksAtItsMean) {
   EXPECT_FALSE(kept["risk"].contains("marginal"));
 }
 
+// What predict writes is after the temperature, so that is told too.
+TEST(RiskText, IsOfBothWhereThereIsATemperature) {
+  const TemporaryFolder folder;
+  folder.write("wards.csv", ward_table());
+  Recipe recipe = parse_recipe(ward_recipe(kFedEp));
+  recipe.data.calibration_fraction = 0.2;
+  recipe.evaluate.samples = 8;
+  const auto run = folder.path() / "run";
+  run_recipe(recipe, {.out = run, .data = folder.path()});
+  const auto bytes = read_file(run / "evaluation.json");
+  const Json at_end = Json::parse(reinterpret_cast<const char*>(bytes.data()),
+                                  reinterpret_cast<const char*>(bytes.data()) + bytes.size());
+  const EvaluateReport report = evaluate_run(run, folder.path(), {});
+  const Json json = evaluation_json(report);
+  const double temperature = read_posterior(run).state.temperatures.point;
+  ASSERT_NE(temperature, 1);
+  const auto slope = [&](const char* of) { return json["risk"][of]["slope"].get<double>(); };
+  // Logits are divided by it.
+  EXPECT_NEAR(slope("point_calibrated"), slope("point") * temperature, 1e-4);
+  EXPECT_TRUE(json["risk"].contains("marginal_calibrated"));
+  EXPECT_TRUE(json["risk"]["clients"][0].contains("marginal_calibrated"));
+  EXPECT_EQ(at_end["risk"]["point_calibrated"], json["risk"]["point_calibrated"]);
+  EXPECT_NE(json["reliability"]["point_calibrated"], json["reliability"]["point"]);
+  EXPECT_NE(json["reliability"]["marginal_calibrated"], json["reliability"]["marginal"]);
+  const std::string text = evaluation_text(report, false);
+  EXPECT_THAT(text, HasSubstr("averaged over draws, before the temperature"));
+  EXPECT_THAT(text, HasSubstr("averaged over draws, after the temperature"));
+}
+
 TEST(RiskText, OtherOutcomesHaveNone) {
   const PosteriorEvaluation scores;
   EXPECT_TRUE(risk_json(scores).is_null());
-  EXPECT_EQ(risk_text(scores, true), "");
+  EXPECT_EQ(risk_text(scores, nullptr, true), "");
 }
 
 TEST(RiskText, ANumberThatThereIsNotIsADash) {
@@ -76,7 +106,7 @@ TEST(RiskText, ANumberThatThereIsNotIsADash) {
                            .calibration = {NAN, NAN, NAN, NAN},
                            .bins = {{0.2, 0.4, 3, 0.3, 1.0 / 3}},
                            .missing = {"no standard error of the AUC: 1 of 3 had the outcome"}};
-  const std::string text = risk_text(scores, false);
+  const std::string text = risk_text(scores, nullptr, false);
   EXPECT_THAT(text, HasSubstr("auc                               0.500   ±"));
   EXPECT_THAT(text, HasSubstr("calibration slope                     -   1:"));
   EXPECT_THAT(text, HasSubstr("no standard error of the AUC: 1 of 3 had the outcome\n"));

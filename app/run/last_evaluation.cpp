@@ -39,7 +39,11 @@ Json risk_at_mean(const Recipe& recipe, const Task& task, const ServerState& sta
     return nullptr;
   }
   const std::unique_ptr<Model> model = make_model(recipe.model, data->info());
-  return risk_json(evaluate_posterior(*data, *model, state, std::nullopt));
+  const PosteriorEvaluation scores = evaluate_posterior(*data, *model, state, std::nullopt);
+  if (state.temperatures.of(false, false) == 0) return risk_json(scores);
+  const PosteriorEvaluation calibrated =
+      evaluate_posterior(*data, *model, state, std::nullopt, {.tempered = true});
+  return risk_json(scores, &calibrated);
 }
 
 bool lacks_evaluation(const std::filesystem::path& run) {

@@ -1,11 +1,15 @@
 #include "fedep/page/report/evaluation_part.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
 namespace fedep {
 namespace {
+
+// Of predictions.
+constexpr std::array kKinds{"point", "point_calibrated", "marginal", "marginal_calibrated"};
 
 Json part_of(const Json& json, const char* key) {
   return json.is_object() && json.contains(key) ? json.at(key) : Json(nullptr);
@@ -30,8 +34,9 @@ Json bins_json(const Json& bins) {
 Json reliability_json(const Json& evaluation) {
   const Json reliability = part_of(evaluation, "reliability");
   if (!reliability.is_object()) return nullptr;
-  return {{"point", bins_json(part_of(reliability, "point"))},
-          {"marginal", bins_json(part_of(reliability, "marginal"))}};
+  Json out = Json::object();
+  for (const char* kind : kKinds) out[kind] = bins_json(part_of(reliability, kind));
+  return out;
 }
 
 // What evaluate says of risks, of one kind of prediction.
@@ -60,17 +65,18 @@ Json risk_report_json(const Json& report) {
 
 Json risk_json(const Json& evaluation) {
   const Json risk = part_of(evaluation, "risk");
-  const auto both = [](const Json& of) {
-    return Json{{"point", risk_report_json(part_of(of, "point"))},
-                {"marginal", risk_report_json(part_of(of, "marginal"))}};
+  const auto all = [](const Json& of) {
+    Json kinds = Json::object();
+    for (const char* kind : kKinds) kinds[kind] = risk_report_json(part_of(of, kind));
+    return kinds;
   };
-  Json out = both(risk);
+  Json out = all(risk);
   if (out["point"].is_null()) return nullptr;
   out["clients"] = Json::array();
   const Json clients = part_of(risk, "clients");
   for (const Json& row : clients.is_array() ? clients : Json::array()) {
     const Json client = part_of(row, "client");
-    Json one = both(row);
+    Json one = all(row);
     if (!client.is_string() || one["point"].is_null()) continue;
     one["client"] = client;
     out["clients"].push_back(std::move(one));
@@ -130,7 +136,7 @@ Json detection_json(const Json& evaluation) {
              {"examples", number_in(set, "examples")},
              {"unlike_examples", number_in(set, "unlike_examples")},
              {"scores", Json::object()}};
-    for (const char* key : {"point", "point_calibrated", "marginal", "marginal_calibrated"}) {
+    for (const char* key : kKinds) {
       const Json by = part_of(set, key);
       for (const char* score : {"max_probability", "entropy", "energy", "mutual_information"}) {
         const Json found = part_of(by, score);

@@ -6,7 +6,7 @@
 
 namespace fedep {
 
-// {"reliability": {"point": […], "marginal": […]}, "risk": {…}, "per_client": […],
+// {"reliability": {"point": […], "point_calibrated": …, "marginal": […], "marginal_calibrated": …}, "risk": {…}, "per_client": […],
 //  "selective": {"coverage": […], "curves": {"point": {"risk": […], "area"}, "mutual_information": …}},
 //  "detection": [{"unlike": text, "unlike_examples", "examples",
 //                 "scores": {"point": {"entropy": {"auroc", "se"}…}, "marginal": …}}…]}, each or null

@@ -11,7 +11,8 @@ TEST(EvaluationPart, HasRisksAndOfThemOnlyWhatThePageExpects) {
   EXPECT_TRUE(evaluation_part(nullptr)["risk"].is_null());
   const Json risk = part_of(R"({"risk": {"point": {"examples": 30, "events": 4, "auc": 0.8,
       "auc_se": null, "slope": "steep", "bins": [{"risk": 0.1, "observed": 0.2, "examples": 30}, 7,
-      {"risk": 0.1}], "missing": ["few", 3]}, "marginal": [], "clients": [{"client": "A",
+      {"risk": 0.1}], "missing": ["few", 3]}, "marginal": [], "point_calibrated": {"examples": 30, "events": 4, "auc": 0.7},
+      "clients": [{"client": "A",
       "point": {"examples": 3, "events": 0}}, {"client": 7}, null, {"client": "B"}]}})")["risk"];
   EXPECT_EQ(risk["point"]["auc"], 0.8);
   EXPECT_TRUE(risk["point"]["auc_se"].is_null());
@@ -19,6 +20,7 @@ TEST(EvaluationPart, HasRisksAndOfThemOnlyWhatThePageExpects) {
   EXPECT_EQ(risk["point"]["bins"].size(), 1u);
   EXPECT_EQ(risk["point"]["missing"], Json({"few"}));
   EXPECT_TRUE(risk["marginal"].is_null());
+  EXPECT_EQ(risk["point_calibrated"]["auc"], 0.7);
   ASSERT_EQ(risk["clients"].size(), 1u);
   EXPECT_EQ(risk["clients"][0]["client"], "A");
   for (const char* nothing : {R"({"risk": 3})", R"({"risk": {"point": {"examples": 1}}})"}) {
@@ -41,8 +43,6 @@ TEST(EvaluationPart, HasOfBinsAndClientsOnlyWhatThePageExpects) {
   }
 }
 
-TEST(EvaluationPart, HasCurvesThatAreAsLongAsTheirCoverages) {
-  const Json json = part_of(R"({"selective": {"coverage": [0.5, 1], "point": {"risk": [0.1, 0.2],
 TEST(EvaluationPart, HasNothingOfTheServersAverage) {
   EXPECT_TRUE(
       part_of(R"({"average": true, "reliability": {"point": []}})")["reliability"].is_null());
@@ -50,6 +50,8 @@ TEST(EvaluationPart, HasNothingOfTheServersAverage) {
       part_of(R"({"average": false, "reliability": {"point": []}})")["reliability"].is_null());
 }
 
+TEST(EvaluationPart, HasCurvesThatAreAsLongAsTheirCoverages) {
+  const Json json = part_of(R"({"selective": {"coverage": [0.5, 1], "point": {"risk": [0.1, 0.2],
       "area": 0.15, "entropy": 1}, "marginal": {"risk": [0.1]}, "mutual_information": {"risk": [0.1, null]},
       "point_calibrated": {"risk": [0.05, 0.2], "area": null}, "other": {"risk": [1, 1]}}})");
   const Json& curves = json["selective"]["curves"];

@@ -92,13 +92,23 @@ function reliabilityTile(index, name, point, marginal, told = TOP_CLASS) {
     html("div", { class: "key" }, html("span", {}, `● ${told.equalBins ? "and full bars " : ""}at the mean`), marginal ? html("span", {}, `◇ ${told.equalBins ? "and hollow bars " : ""}marginalised`) : null));
 }
 
+// Of runs with a temperature, by which of the two kinds of predictions.
+const hasTemperature = (run) => Object.keys(run.curves).some((name) => name.startsWith("temperature"));
+const TEMPERED = [["", "before the temperature"], ["_calibrated", "after the temperature"]];
+
 function renderReliability(data, visible) {
   const tiles = [];
   data.groups.forEach((group, index) => {
-    const there = group.runs.map((run) => data.runs[run].reliability).filter((r) => r && Array.isArray(r.point) && r.point.length > 0);
-    if (there.length === 0 || !visible(group)) return;
-    const marginal = there.filter((r) => Array.isArray(r.marginal) && r.marginal.length > 0).map((r) => r.marginal);
-    tiles.push(reliabilityTile(index, there.length > 1 ? `${group.name}, ${there.length} seeds` : group.name, pooledBins(there.map((r) => r.point)), marginal.length === there.length ? pooledBins(marginal) : null));
+    if (!visible(group)) return;
+    for (const [kind, when] of TEMPERED) {
+      const point = `point${kind}`, marginal = `marginal${kind}`;
+      const there = group.runs.map((run) => data.runs[run].reliability).filter((r) => r && Array.isArray(r[point]) && r[point].length > 0);
+      if (there.length === 0) continue;
+      const over = there.filter((r) => Array.isArray(r[marginal]) && r[marginal].length > 0).map((r) => r[marginal]);
+      const name = there.length > 1 ? `${group.name}, ${there.length} seeds` : group.name;
+      const told = group.runs.some((run) => hasTemperature(data.runs[run])) ? { ...TOP_CLASS, note: (...bins) => `${when}:\n${TOP_CLASS.note(...bins)}` } : TOP_CLASS;
+      tiles.push(reliabilityTile(index, name, pooledBins(there.map((r) => r[point])), over.length === there.length ? pooledBins(over) : null, told));
+    }
   });
   return tiles;
 }
@@ -107,13 +117,13 @@ function renderReliability(data, visible) {
 const withError = (value, error) => (!isNumber(value) ? "–" : isNumber(error) ? `${value.toFixed(2)} ± ${error.toFixed(2)}` : value.toFixed(2));
 const riskWords = (risk) => `${whole(risk.events)} of ${whole(risk.examples)} had the outcome; AUC ${withError(risk.auc, risk.auc_se)},\n` +
   `intercept ${withError(risk.intercept, risk.intercept_se)}, slope ${withError(risk.slope, risk.slope_se)}` + risk.missing.map((sentence) => `;\n${sentence}`).join("");
-function riskTile(index, name, risk, clients) {
+function riskTile(index, name, risk, clients, when) {
   const bins = (of) => of.bins.map((bin) => ({ confidence: bin.risk, accuracy: bin.observed, weight: bin.examples / Math.max(1, of.examples) }));
   const best = (of) => of.marginal ?? of.point;
   const tile = reliabilityTile(index, name, bins(risk.point), risk.marginal ? bins(risk.marginal) : null, {
     label: (of) => `Predicted against observed risk of ${of}`,
     bin: (bin) => `predicted ${percent(bin.confidence)}, observed ${percent(bin.accuracy)}, ${percent(bin.weight)} of examples`,
-    note: () => riskWords(best(risk)), equalBins: false, kind: "risk",
+    note: () => (when ? `${when}: ` : "") + riskWords(best(risk)), equalBins: false, kind: "risk",
   });
   if (clients.length === 0) return tile;
   const cell = (text) => html("td", {}, text);
@@ -133,7 +143,10 @@ function renderRisk(data, visible) {
   return data.groups.flatMap((group, index) => {
     const run = group.runs.map((i) => data.runs[i]).find((r) => r.risk);
     if (!run || !visible(group)) return [];
-    return [riskTile(index, group.runs.length > 1 ? `${group.name}, seed ${run.seed}` : group.name, run.risk, run.risk.clients)];
+    const name = group.runs.length > 1 ? `${group.name}, seed ${run.seed}` : group.name;
+    const kindOf = (of, kind) => ({ client: of.client, point: of[`point${kind}`], marginal: of[`marginal${kind}`] });
+    return TEMPERED.filter(([kind]) => run.risk[`point${kind}`]).map(([kind, when]) =>
+      riskTile(index, name, kindOf(run.risk, kind), run.risk.clients.map((row) => kindOf(row, kind)).filter((row) => row.point), hasTemperature(run) ? when : ""));
   });
 }
 
