@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,10 @@
 
 #include "app/output.h"
 #include "app/printable.h"
+#include "app/trust.h"
+#include "fedep/config/read_recipe.h"
 #include "fedep/message/check.h"
+#include "fedep/page/report/run_record.h"
 #include "fedep/store/json.h"
 #include "fedep/store/log/history.h"
 
@@ -19,8 +23,9 @@ namespace fedep {
 namespace {
 
 struct Summary {
-  std::string name;
-  std::string algorithm;  // of the last round
+  std::string name, path;
+  std::optional<Verdict> verdict;  // of a run that is over
+  std::string algorithm;           // of the last round
   std::int64_t rounds = 0;
   double seconds = 0;
   double megabytes_up = 0;
@@ -34,10 +39,16 @@ Metrics scores_of(const RoundRecord& round) {
   return scores;
 }
 
-Summary summarise(const std::filesystem::path& run) {
+Summary summarise(const std::filesystem::path& run, const std::string& name) {
   Summary summary;
-  summary.name = printable((run.filename().empty() ? run.parent_path() : run).filename().string());
-  for (const RoundRecord& round : read_history(run / "log.jsonl").rounds) {
+  summary.name = printable(name);
+  summary.path = run.string();
+  const History history = read_history(run / "log.jsonl");
+  if (std::filesystem::exists(run / "recipe.toml")) {
+    const Recipe recipe = read_recipe(run / "recipe.toml");
+    if (is_finished(recipe, history)) summary.verdict = verdict_of(recipe, history);
+  }
+  for (const RoundRecord& round : history.rounds) {
     ++summary.rounds;
     summary.algorithm = printable(round.phase);
     summary.seconds += round.seconds;
@@ -50,6 +61,10 @@ Summary summarise(const std::filesystem::path& run) {
   return summary;
 }
 
+bool is_doubted(const Summary& summary) {
+  return summary.verdict && summary.verdict->trust == Trust::none;
+}
+
 // A list with a run's scores each; numbers that do not exist are not there.
 void print_json(const std::vector<Summary>& summaries) {
   Json list = Json::array();
@@ -57,6 +72,8 @@ void print_json(const std::vector<Summary>& summaries) {
     Json scores = Json::object();
     for (const auto& [name, value] : summary.scores) scores[name] = value;
     list.push_back({{"run", summary.name},
+                    {"path", summary.path},
+                    {"trust", summary.verdict ? trust_json(*summary.verdict) : Json(nullptr)},
                     {"algorithm", summary.algorithm},
                     {"rounds", summary.rounds},
                     {"seconds", summary.seconds},
@@ -69,19 +86,29 @@ void print_json(const std::vector<Summary>& summaries) {
 void compare(const std::vector<std::string>& runs, bool json) {
   std::vector<Summary> summaries;
   std::vector<std::string> columns;  // every score that some run has, in the order they appear
-  for (const std::string& run : runs) {
-    summaries.push_back(summarise(run));
+  const std::vector<std::string> names = names_of({runs.begin(), runs.end()});
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    summaries.push_back(summarise(runs[i], names[i]));
     for (const auto& [name, value] : summaries.back().scores) {
       if (std::find(columns.begin(), columns.end(), name) == columns.end()) columns.push_back(name);
     }
   }
   if (json) return print_json(summaries);
-  print_text("{:<20} {:<10} {:>6} {:>8} {:>8}", "run", "algorithm", "rounds", "seconds", "MB up");
+  std::size_t wide = 20;
+  for (Summary& summary : summaries) {
+    if (is_doubted(summary)) {
+      say("{}: {}\n", summary.name, trust_text(*summary.verdict));
+      summary.name += " *";
+    }
+    wide = std::max(wide, summary.name.size());
+  }
+  print_text("{:<{}} {:<10} {:>6} {:>8} {:>8}", "run", wide, "algorithm", "rounds", "seconds",
+             "MB up");
   for (const std::string& column : columns)
     print_text(" {:>{}}", column, std::max<std::size_t>(8, column.size()));
   print_text("\n");
   for (const Summary& summary : summaries) {
-    print_text("{:<20} {:<10} {:>6} {:>8.1f} {:>8.2f}", summary.name, summary.algorithm,
+    print_text("{:<{}} {:<10} {:>6} {:>8.1f} {:>8.2f}", summary.name, wide, summary.algorithm,
                summary.rounds, summary.seconds, summary.megabytes_up);
     for (const std::string& column : columns) {
       const auto found = std::find_if(summary.scores.begin(), summary.scores.end(),
