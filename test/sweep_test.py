@@ -88,6 +88,54 @@ class Sweep(unittest.TestCase):
             self.assertIn(words, self.sweep("--grid", grid, code=2).stderr)
             self.assertFalse(list(self.path.glob("out/*/*/log.jsonl")), grid)
 
+    def test_compare_tells_runs_apart_and_says_whom_to_trust(self):
+        self.sweep("--grid", "client.epochs=1,3", "--seeds", "1")
+        runs = ["out/client.epochs=1/seed-1", "out/client.epochs=3/seed-1"]
+        rows = json.loads(self.fedep("compare", *runs, "--json").stdout)
+        self.assertEqual([row["run"] for row in rows], ["client.epochs=1/seed-1", "client.epochs=3/seed-1"])
+        self.assertEqual([row["path"] for row in rows], runs)
+        log = self.path / runs[1] / "log.jsonl"
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        for line in lines:
+            if line["kind"] == "round":
+                line.update(train_loss=None, diverged=6, outside_grid=6)
+        log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        rows = json.loads(self.fedep("compare", *runs, "--json").stdout)
+        self.assertEqual([row["trust"]["trust"] == "no" for row in rows], [False, True])
+        done = self.fedep("compare", *runs)
+        self.assertNotIn("*", done.stdout.splitlines()[1])
+        self.assertIn("client.epochs=3/seed-1 *", done.stdout.splitlines()[2])
+        self.assertIn("not to be trusted", done.stderr)
+
+    def test_a_seed_is_counted_once(self):
+        self.assertIn("has 1 twice", self.sweep("--seeds", "1,2,1", code=2).stderr)
+        self.assertFalse(list(self.path.glob("out/*/*")))
+
+    def test_runs_of_other_data_are_refused_by_name(self):
+        """Means are over runs of the same data."""
+        rows = [f"{'ab'[i % 2]},{i % 7},{(i * i) % 5 % 2}" for i in range(60)]
+        table = self.path / "rows.csv"
+        table.write_text("site,x,y\n" + "\n".join(rows) + "\n")
+        data = 'name = "tabular"\npath = "rows.csv"\nclient_column = "site"\nlabel_column = "y"\n\n[server]\nclients_per_round = 2\n'
+        (self.path / "small.toml").write_text("[data]\n" + data + RECIPE[RECIPE.index("\n[[phase]]"):])
+        again = ("--data", ".", "--seeds")
+        first = self.sweep(*again, "1,2")
+        self.assertEqual(self.sweep(*again, "1,2").stdout, first.stdout)
+        table.write_text("site,x,y\n" + "\n".join(rows[:-2]) + "\n")
+        for seeds in ("1,2", "1,2,3"):
+            self.assertIn("seed-1 was played with data", self.sweep(*again, seeds, code=2).stderr)
+        self.assertFalse((self.path / "out/seed-3").exists())
+        table.unlink()  # nothing new is played, and nobody says that they are others
+        self.assertEqual(self.sweep(*again, "1,2").stdout, first.stdout)
+
+    def test_what_is_finished_keeps_its_scores_and_says_so(self):
+        self.sweep("--seeds", "1", "--set", "evaluate.every=4")
+        recipe = (self.path / "out/seed-1/recipe.toml").read_bytes()
+        for _ in range(2):
+            done = self.sweep("--seeds", "1", "--set", "evaluate.every=1")
+            self.assertIn("out/seed-1: the run is over and keeps the scores of its own [evaluate]", done.stderr)
+            self.assertEqual((self.path / "out/seed-1/recipe.toml").read_bytes(), recipe)
+
     def test_it_says_when_settings_would_be_chosen_by_the_test_set(self):
         words = "have seen them"
         self.assertIn(words, self.sweep("--grid", "client.epochs=1,3").stderr)

@@ -26,9 +26,11 @@
 #include "app/trust.h"
 #include "app/whole_number.h"
 #include "fedep/config/read_recipe.h"
+#include "fedep/data/fingerprint.h"
 #include "fedep/message/error.h"
 #include "fedep/page/figure/curve_figure.h"
 #include "fedep/page/report/run_curves.h"
+#include "fedep/sim/learning_task.h"
 #include "fedep/store/durable_file.h"
 
 namespace fedep {
@@ -77,11 +79,54 @@ std::vector<Plan> plans_of(const SweepOptions& options, const std::vector<Cell>&
   return plans;
 }
 
-void check_before_work(const SweepOptions& options, const std::vector<Plan>& plans) {
-  std::vector<Plan> unfinished;
-  for (const Plan& plan : plans) {
-    if (!is_finished(plan.recipe, plan.out)) unfinished.push_back(plan);
+void check_seeds(const std::vector<std::uint64_t>& seeds) {
+  for (const std::uint64_t seed : seeds) {
+    if (std::ranges::count(seeds, seed) < 2) continue;
+    throw InputError(fmt::format("sweep: --seeds must name a seed once, but has {} twice", seed));
   }
+}
+
+// A plan's data as they are now; empty where they have no examples, or cannot be read.
+std::string data_now(const SweepOptions& options, const Recipe& recipe) {
+  try {
+    return fmt::format("{:016x}", fingerprint(*open_task_data(recipe, data_folder(options.data))));
+  } catch (const InputError&) {
+    return {};
+  }
+}
+
+// A table has means over runs, which must be of the same data. Throws InputError for a finished run of others.
+void check_same_data(const SweepOptions& options, const std::vector<Plan>& finished) {
+  struct Known {
+    DataSettings data;
+    std::uint64_t seed = 0;  // which examples are whose
+    std::string now;
+  };
+  std::vector<Known> known;
+  for (const Plan& plan : finished) {
+    const Recipe& recipe = plan.recipe;
+    auto found = std::ranges::find_if(known, [&](const Known& one) {
+      return one.data == recipe.data && one.seed == recipe.seed;
+    });
+    if (found == known.end()) {
+      found = known.insert(known.end(), {recipe.data, recipe.seed, data_now(options, recipe)});
+    }
+    const std::optional<RunHeader> header = read_history(plan.out / "log.jsonl").header;
+    const std::string before = header ? header->data : "";
+    if (before.empty() || found->now.empty() || before == found->now) continue;
+    throw InputError(
+        fmt::format("sweep: {} was played with data {}, which are {} now: they were changed since, "
+                    "or --data names others; take the run away, or name another --out",
+                    plan.out.string(), before, found->now));
+  }
+}
+
+void check_before_work(const SweepOptions& options, const std::vector<Plan>& plans) {
+  std::vector<Plan> finished, unfinished;
+  for (const Plan& plan : plans) {
+    (is_finished(plan.recipe, plan.out) ? finished : unfinished).push_back(plan);
+  }
+  check_same_data(options, finished);
   check_reproduce(unfinished,
                   {.table = "sweep", .data = data_folder(options.data), .device = options.device});
 }
@@ -161,6 +206,7 @@ int sweep(const SweepOptions& options, Ranks* ranks) {
   std::vector<GridKey> grid;
   for (const std::string& text : options.grid) grid.push_back(parse_grid_key(text));
   const std::vector<Cell> cells = cells_of(grid);
+  check_seeds(options.seeds);
   const std::vector<Plan> plans = plans_of(options, cells);
   check_device(options.device, options.precision, ranks != nullptr);
   check_scratch(options.scratch);
