@@ -100,6 +100,18 @@ OpenRun open_run(const Recipe& recipe, const RunRecipeOptions& options, const st
                                           : RunDirectory::create(options.out, recipe)};
 }
 
+// A run that is over is scored no more.
+std::string scores_stay(const Recipe& recipe, const RunRecipeOptions& options) {
+  const std::filesystem::path file = options.out / "recipe.toml", log = options.out / "log.jsonl";
+  if (!options.resume || !std::filesystem::exists(file) || !std::filesystem::exists(log)) return {};
+  if (read_recipe(file).evaluate == recipe.evaluate || !is_finished(recipe, read_history(log))) {
+    return {};
+  }
+  return fmt::format(
+      "{}: the run is over and keeps the scores of its own [evaluate]; fedep evaluate makes others",
+      options.out.string());
+}
+
 // How rows of a table that come later are prepared, and who its clients are.
 void write_features(const RunDirectory& directory, const Task& task) {
   const std::string features = task.features();
@@ -230,6 +242,7 @@ RecipeRun run_recipe(const Recipe& given, const RunRecipeOptions& options) {
     if (!options.ranks->is_first())
       return {.result = follow_run(recipe, phases, *task, options), .history = {}};
   }
+  tell(scores_stay(recipe, options));
   const OpenRun run = open_run(recipe, options, header.data);
   if (options.ranks != nullptr) check_shared_directory(*options.ranks, options.out);
   write_features(run.directory, *task);

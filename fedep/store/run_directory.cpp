@@ -73,7 +73,8 @@ RunDirectory RunDirectory::reopen(const std::filesystem::path& path, const Recip
     throw InputError(fmt::format("{}: directory must hold a run to resume, but has no recipe.toml",
                                  path.string()));
   }
-  if (const auto differs = recipe_difference(read_recipe(recipe_path(path)), recipe)) {
+  const Recipe there = read_recipe(recipe_path(path));
+  if (const auto differs = recipe_difference(there, recipe)) {
     throw InputError(fmt::format("{}: recipe to resume must be the run's own, but differs: {}",
                                  path.string(), *differs));
   }
@@ -98,7 +99,9 @@ RunDirectory RunDirectory::reopen(const std::filesystem::path& path, const Recip
                     "it again with another --out",
                     path.string(), run.checkpoint(history.end->rounds).filename().string()));
   }
-  write_recipe(path, recipe);
+  Recipe kept = recipe;
+  if (is_finished(recipe, history)) kept.evaluate = there.evaluate;  // what its scores are of
+  write_recipe(path, kept);
   return run;
 }
 
