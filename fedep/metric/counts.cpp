@@ -21,7 +21,7 @@ void CountMetrics::add(std::span<const double> means, std::span<const double> sp
     squares_.add(square);
     nll_.add(-log_count_probability(y, mean, extra));
     deviance_.add(2 * ((y > 0 ? y * std::log(y / mean) : 0.0) - y + mean));
-    ratios_.add(square / (mean + extra));
+    variances_.add(mean + extra);
   }
 }
 
@@ -30,7 +30,7 @@ void CountMetrics::merge(const CountMetrics& other) {
   squares_.add(other.squares_);
   nll_.add(other.nll_);
   deviance_.add(other.deviance_);
-  ratios_.add(other.ratios_);
+  variances_.add(other.variances_);
 }
 
 void CountMetrics::parts(Parts& parts) {
@@ -38,13 +38,15 @@ void CountMetrics::parts(Parts& parts) {
   parts.sum(squares_);
   parts.sum(nll_);
   parts.sum(deviance_);
-  parts.sum(ratios_);
+  parts.sum(variances_);
 }
 
 double CountMetrics::rmse() const { return std::sqrt(squares_.value() / double(count_)); }
 double CountMetrics::nll() const { return nll_.value() / double(count_); }
 double CountMetrics::deviance() const { return deviance_.value() / double(count_); }
-double CountMetrics::error_ratio() const { return std::sqrt(ratios_.value() / double(count_)); }
+double CountMetrics::error_ratio() const {
+  return std::sqrt(squares_.value() / variances_.value());
+}
 
 double log_count_probability(double count, double mean, double spread) {
   const double poisson = (count > 0 ? count * std::log(mean) : 0.0) - mean - log_factorial(count);

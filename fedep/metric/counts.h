@@ -32,12 +32,13 @@ class CountMetrics {
   // Mean of 2 (y log(y / mean) - y + mean): 0 where every mean is the count, about 1 where counts are
   // Poisson and means are theirs and not small.
   double deviance() const;
-  // Root mean of (y - mean)² / (mean + spread): 1 where predictions are as sure as they may be.
+  // Root of Σ (y - mean)² / Σ (mean + spread): 1 where predictions are as sure as they may be. Not the mean of
+  // ratios: of time to event, where an event ends its own exposure, that has no expectation.
   double error_ratio() const;
 
  private:
   std::int64_t count_ = 0;
-  ExactSum squares_, nll_, deviance_, ratios_;
+  ExactSum squares_, nll_, deviance_, variances_;
 };
 
 // log of the probability of a count whose Poisson mean has this mean and variance.

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "fedep/message/error.h"
+#include "fedep/random/stream.h"
 
 namespace fedep {
 namespace {
@@ -40,7 +41,7 @@ TEST(CountMetrics, PerfectMeansHaveNoDevianceAndOthersHaveMore) {
   EXPECT_NEAR(off.rmse(), std::sqrt((0.25 + 1 + 1) / 3), 1e-12);
   EXPECT_NEAR(off.nll(), (0.5 + (2 - std::log(2)) + (4 - 5 * std::log(4) + std::lgamma(6))) / 3,
               1e-12);
-  EXPECT_NEAR(off.error_ratio(), std::sqrt((0.5 + 0.5 + 0.25) / 3), 1e-12);
+  EXPECT_NEAR(off.error_ratio(), std::sqrt((0.25 + 1 + 1) / (0.5 + 2 + 4)), 1e-12);
 }
 
 TEST(CountMetrics, SpreadMakesASurpriseSmaller) {
@@ -49,6 +50,21 @@ TEST(CountMetrics, SpreadMakesASurpriseSmaller) {
   unsure.add(std::vector<double>{2}, std::vector<double>{4}, std::vector<float>{9});
   EXPECT_LT(unsure.nll(), sure.nll());
   EXPECT_NEAR(unsure.error_ratio(), 7 / std::sqrt(6), 1e-12);
+}
+
+// Pieces of spells by their own hazard, an event ending its exposure: one after a short while has a tiny mean.
+TEST(CountMetrics, ErrorsOfTheTrueHazardAreAsLargeAsPredicted) {
+  Stream stream({.seed = 5});
+  std::vector<double> means;
+  std::vector<float> counts;
+  for (int i = 0; i < 20000; ++i) {
+    const double time = -std::log(1 - stream.uniform());
+    means.push_back(std::min(time, 1.0));
+    counts.push_back(time < 1 ? 1 : 0);
+  }
+  CountMetrics metrics;
+  metrics.add(means, {}, counts);
+  EXPECT_NEAR(metrics.error_ratio(), 1, 0.03);
 }
 
 TEST(CountMetrics, MergedPartsAreTheWhole) {

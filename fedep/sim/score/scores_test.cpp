@@ -117,7 +117,7 @@ TEST(Scores, OfCountsHaveTheirDevianceAndTheSpreadOfDraws) {
   EXPECT_NEAR(value_of(*drawn, "nll"),
               (0.5 * std::log(3.0) + 3 - 3 * std::log(3.0) + std::log(6.0)) / 2, 1e-12);
   EXPECT_NEAR(value_of(*drawn, "spread"), 1, 1e-12);
-  EXPECT_NEAR(value_of(*drawn, "error_ratio"), std::sqrt(1.0 / 3 / 2), 1e-12);
+  EXPECT_NEAR(value_of(*drawn, "error_ratio"), std::sqrt(1.0 / (3 + 3)), 1e-12);
 }
 
 TEST(Scores, TheVarianceOfDrawsIsUnbiasedAndHidesNoInfinity) {
