@@ -87,7 +87,7 @@ function renderSummary() {
     const valuesOf = (name) => data.groups.map((group) => meanOf(runsOf(group).map((run) => lastValue(run, name))).mean).filter(isNumber);
     const extreme = (values) => (metric.larger_is_better ? largestOf(values) : smallestOf(values));
     const bestOf = (values, others) => {
-      if (data.groups.length < 2 || values.length === 0) return null;
+      if (!metric.is_score || data.groups.length < 2 || values.length === 0) return null;
       const all = values.length === 1 ? [...values, ...others] : values;
       return largestOf(all) === smallestOf(all) || extreme(all) !== extreme(values) ? null : extreme(values);
     };
@@ -225,7 +225,7 @@ function suggestedThreshold(metric) {
 
 // A threshold of the reader's own choice.
 function renderThreshold() {
-  const metrics = data.metrics.filter((m) => m.name !== "train_loss" && m.name !== "moved");
+  const metrics = data.metrics.filter((m) => m.is_score && m.name !== "train_loss" && m.name !== "moved");
   const node = byId("threshold");
   node.hidden = metrics.length === 0 || isThinned();
   if (node.hidden) return;
@@ -316,6 +316,7 @@ function render() {
   byId("table-list").replaceChildren(...data.tables.map(tableBlock));
   byId("reliability").replaceChildren(...renderReliability(data, visible));
   byId("risk").replaceChildren(...renderRisk(data, visible));
+  byId("temperature-hint").hidden = !data.runs.some(hasTemperature);
   byId("risk-hint").hidden = !data.runs.some((run) => run.risk);
   byId("certain").replaceChildren(...renderCertainty(data, visible));
   byId("spread").replaceChildren(...renderSpread(data, visible));

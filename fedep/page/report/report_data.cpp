@@ -234,7 +234,8 @@ Json report_data(std::span<const RunRecord> runs, const ReportExtras& extras) {
     out["metrics"].push_back({{"name", name},
                               {"title", style.title},
                               {"percent", style.percent},
-                              {"larger_is_better", style.larger_is_better}});
+                              {"larger_is_better", style.larger_is_better},
+                              {"is_score", style.is_score}});
   }
   std::vector<Recipe> recipes;
   for (const RunRecord& run : runs) recipes.push_back(run.recipe);

@@ -109,8 +109,11 @@ ScoreStyle score_style(std::string_view name) {
     own.remove_suffix(std::string_view(suffix).size());
     about.insert(0, words);
   }
+  if (own == "temperature") return {"Temperature T" + about, false, false, false};
   for (const Row& row : kRows) {
-    if (row.name == own) return {std::string(row.title) + about, row.percent, row.larger_is_better};
+    if (row.name == own) {
+      return {std::string(row.title) + about, row.percent, row.larger_is_better};
+    }
   }
   return {std::string(name), false, false};
 }

@@ -28,6 +28,7 @@ struct ScoreStyle {
   std::string title;
   bool percent = false;
   bool larger_is_better = false;
+  bool is_score = true;  // else neither large nor small is better
 };
 ScoreStyle score_style(std::string_view name);
 

@@ -58,6 +58,10 @@ TEST(Scores, AreWhatTheLogsHaveBesideCounters) {
   EXPECT_FALSE(score_style("nll").larger_is_better);
   EXPECT_EQ(score_style("something_new").title, "something_new");
   EXPECT_TRUE(score_style("accuracy_average").larger_is_better);
+  EXPECT_TRUE(score_style("accuracy_average").is_score);
+  EXPECT_FALSE(score_style("temperature").is_score);
+  EXPECT_FALSE(score_style("temperature_average").is_score);
+  EXPECT_EQ(score_style("temperature_average").title, "Temperature T, of the server's average");
   EXPECT_EQ(score_style("ece_average_calibrated").title,
             "Calibration error (ECE), of the server's average, after a temperature");
 }
