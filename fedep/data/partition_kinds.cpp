@@ -79,7 +79,8 @@ Partition make_partition(const DataSettings& settings, const PartitionInput& inp
   if (can_make(kind, input)) return kind.make(settings, input, plan);
   std::vector<std::string_view> others;
   for (const PartitionKind& other : kKinds) {
-    if (can_make(other, input)) others.push_back(other.name);
+    const bool is_there = other.natural() ? input.names_clients : can_make(other, input);
+    if (is_there) others.push_back(other.name);
   }
   throw InputError(fmt::format("data.partition of {} must be {}, but is {}{}", shown(settings.name),
                                alternatives(others), kind.name,

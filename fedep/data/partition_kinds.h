@@ -25,6 +25,7 @@ struct PartitionInput {
   std::filesystem::path index_file = {};      // beside the data, for a partition that reads one
   // Place of the file's records among the examples, or kLeftOut; empty: record i is example i.
   std::span<const std::uint32_t> places = {};
+  bool names_clients = false;  // data.partition = "natural" is there too, and is not made here
 };
 
 struct PartitionKind {

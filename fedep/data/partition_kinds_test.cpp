@@ -88,6 +88,9 @@ TEST_F(PartitionKinds, ThatCannotBeMadeNameThoseThatCan) {
   fine.coarse = {};
   EXPECT_EQ(refusal("pachinko", fine),
             "data.partition of test must be given, dirichlet or iid, but is pachinko");
+  fine.names_clients = true;
+  EXPECT_EQ(refusal("pachinko", fine),
+            "data.partition of test must be given, natural, dirichlet or iid, but is pachinko");
 }
 
 TEST(CheckNaturalPartition, RefusesOtherNamesAndCorrectsUnknownOnes) {

@@ -161,7 +161,8 @@ void partition_anew(ImageTask& task, const DataSettings& settings, std::uint64_t
   task.train.examples = make_partition(settings,
                                        {.dataset = task.info.name,
                                         .labels = task.train.labels,
-                                        .index_file = folder / "partition_train.i32"},
+                                        .index_file = folder / "partition_train.i32",
+                                        .names_clients = true},
                                        {.clients = clients, .seed = seed, .part = 0});
   limit_clients(task.train.examples, settings);
   number_clients(task.train, "");
@@ -170,7 +171,8 @@ void partition_anew(ImageTask& task, const DataSettings& settings, std::uint64_t
         make_partition(settings,
                        {.dataset = task.info.name,
                         .labels = task.test.labels,
-                        .index_file = folder / "partition_test.i32"},
+                        .index_file = folder / "partition_test.i32",
+                        .names_clients = true},
                        {.clients = test_client_count(clients, task.train.size(), task.test.size()),
                         .seed = seed,
                         .part = 1});
