@@ -127,9 +127,12 @@ std::string lost_steps(const Recipe& recipe, const Phase& phase, const Task& tas
   }
   if (10 * without >= 9 * with) return {};
   return fmt::format(
-      "clients make {:.1f} steps a visit where they would make {:.1f} with their calibration rows: "
-      "client.remainder = \"keep\" keeps batches that are not full",
-      double(without) / double(held.size()), double(with) / double(held.size()));
+      "clients make {:.1f} steps a visit where they would make {:.1f} with their calibration "
+      "rows{}",
+      double(without) / double(held.size()), double(with) / double(held.size()),
+      recipe.client.remainder == Remainder::keep
+          ? ""
+          : ": client.remainder = \"keep\" keeps batches that are not full");
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 std::vector<std::string> warnings_for(const Recipe& recipe, const std::string& table) {
   const TemporaryFolder folder;
@@ -84,8 +85,15 @@ TEST(RunWarnings, SayWhatCalibrationRowsCostInSteps) {
   recipe.data.calibration_fraction = 0.24;
   EXPECT_THAT(warnings_for(recipe, ward_table()), IsEmpty());
   recipe.client.remainder = Remainder::drop;
+  EXPECT_THAT(
+      warnings_for(recipe, ward_table()),
+      ElementsAre(AllOf(HasSubstr("clients make 15.0 steps a visit where they would make 20.0"),
+                        HasSubstr("client.remainder = \"keep\" keeps"))));
+  recipe.client.remainder = Remainder::keep;
+  recipe.data.calibration_fraction = 0.3;
   EXPECT_THAT(warnings_for(recipe, ward_table()),
-              ElementsAre(HasSubstr("clients make 15.0 steps a visit where they would make 20.0")));
+              ElementsAre(AllOf(HasSubstr("clients make 15.0 steps a visit"),
+                                Not(HasSubstr("remainder")))));
 }
 
 TEST(RunWarnings, SayThatTooFewRowsTellNoTemperature) {
