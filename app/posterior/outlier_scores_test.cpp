@@ -12,6 +12,7 @@
 #include "app/posterior/prediction_formats.h"
 #include "app/test_images.h"
 #include "app/test_run.h"
+#include "fedep/message/error.h"
 #include "fedep/store/json.h"
 #include "fedep/store/safetensors/safetensors.h"
 
@@ -108,6 +109,14 @@ TEST(Images, OfUnseenClassesAreToldApartAndNotPredicted) {
   EXPECT_GT(right, 30u);  // of the 37 that have an output
   const auto exported = export_safetensors(run.path(), run.folder().path() / "out");
   EXPECT_EQ(read_safetensors(exported[0]).metadata.at("unseen_classes"), "1");
+}
+
+TEST(Images, NeedTheTrainingDataAndSayWithWhichOption) {
+  const ImageRun run(kImageFedAvg);
+  const auto images = run.write("new", draw_images(6, 5, 0));
+  EXPECT_THAT([&] { predict_file(run.path(), images, run.folder().path() / "nowhere"); },
+              testing::ThrowsMessage<InputError>(testing::AllOf(
+                  HasSubstr("nowhere/images is missing"), HasSubstr("--training-data DIR"))));
 }
 
 TEST(Images, OfAnotherFileAreToldApart) {

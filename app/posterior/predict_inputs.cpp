@@ -201,6 +201,16 @@ void check_exists(std::string_view command, const fs::path& file) {
   throw InputError(fmt::format("{}: {} is missing", command, file.string()));
 }
 
+// Data sets say --data, which is the new examples here.
+void check_training_data(const DataSettings& data, const fs::path& folder) {
+  std::error_code ignored;
+  if (data.path.empty() || fs::exists(folder / data.path, ignored)) return;
+  throw InputError(
+      fmt::format("predict: {} is missing; --training-data DIR or $FEDEP_DATA names the folder "
+                  "that the run's data.path is in",
+                  (folder / data.path).string()));
+}
+
 // Rows or images as `in.info` describes them; `data` null: features.json was enough.
 void read_examples(const SavedPosterior& saved, const fs::path& file, const Dataset* data,
                    const std::string& id_column, PredictInputs& in) {
@@ -225,6 +235,7 @@ PredictInputs read_inputs(const SavedPosterior& saved, const fs::path& file,
     in.info = info_of(*table);
     in.info.table = std::move(table);
   } else {
+    check_training_data(saved.recipe.data, data_folder);
     in.data = open_task_data(saved.recipe, data_folder);
     in.info = in.data->info();
   }
