@@ -92,7 +92,29 @@ struct Options {
   int draws = 0;
 };
 
+void check_draws(const SavedPosterior& saved, int draws) {
+  if (!saved.posterior) {
+    throw InputError(fmt::format(
+        "export: draws must be of a posterior that was inferred, but {}",
+        saved.withheld.empty() ? "the algorithm estimates no uncertainty" : saved.withheld));
+  }
+  const std::size_t d = saved.state.global.size();
+  if (std::size_t(draws) > kMostNumbers / d) {
+    throw InputError(fmt::format("export: --draws must be at most {} for {} weights, but is {}",
+                                 kMostNumbers / d, d, draws));
+  }
+}
+
+// What an export of another run, or with other options, may have left in the folder.
+void remove_others(const fs::path& folder, const std::vector<fs::path>& written) {
+  for (const char* name : {"std", "covariance", "draws", "average", "average_spread"}) {
+    const fs::path file = folder / (std::string(name) + ".safetensors");
+    if (std::ranges::find(written, file) == written.end()) fs::remove(file);
+  }
+}
+
 void run_safetensors(const Options& options) {
+  if (options.draws > 0) check_draws(read_posterior(options.path), options.draws);
   const std::vector<fs::path> written = export_safetensors(options.path, options.out);
   for (const fs::path& path : written) print_bytes(path.string() + "\n");
   const bool has_std = std::ranges::any_of(
@@ -139,26 +161,21 @@ std::vector<fs::path> export_safetensors(const fs::path& run_or_checkpoint,
   }
   if (const ServerAverage& average = saved.state.average; average.rounds > 0) {
     written.push_back(write_weights(saved, average.mean, "average", t.average, folder));
-    // Rounds' precisions are part of that spread.
-    if (!saved.withheld.empty() || !is_proper(spread_around(average))) return written;
-    written.push_back(write_weights(saved, sqrt(variance(spread_around(average))), "average_spread",
-                                    t.average_marginal, folder));
+    // Where precisions are withheld, rounds' precisions are part of that spread.
+    const Message around = spread_around(average);
+    if (saved.withheld.empty() && is_proper(around)) {
+      written.push_back(write_weights(saved, sqrt(variance(around)), "average_spread",
+                                      t.average_marginal, folder));
+    }
   }
+  remove_others(folder, written);
   return written;
 }
 
 fs::path export_draws(const fs::path& run_or_checkpoint, const fs::path& folder, int draws) {
   const SavedPosterior saved = read_posterior(run_or_checkpoint);
-  if (!saved.posterior) {
-    throw InputError(fmt::format(
-        "export: draws must be of a posterior that was inferred, but {}",
-        saved.withheld.empty() ? "the algorithm estimates no uncertainty" : saved.withheld));
-  }
+  check_draws(saved, draws);
   const std::size_t d = saved.state.global.size();
-  if (std::size_t(draws) > kMostNumbers / d) {
-    throw InputError(fmt::format("export: --draws must be at most {} for {} weights, but is {}",
-                                 kMostNumbers / d, d, draws));
-  }
   // Tensor after tensor, each with its draws one after another.
   std::vector<float> values(std::size_t(draws) * d);
   for (int index = 0; index < draws; ++index) {

@@ -9,6 +9,7 @@
 #include "app/test_run.h"
 #include "fedep/message/error.h"
 #include "fedep/sim/score/predictive.h"
+#include "fedep/store/durable_file.h"
 #include "fedep/store/safetensors/safetensors.h"
 
 namespace fedep {
@@ -71,6 +72,34 @@ TEST(Export, RefusesDrawsWhereThereIsNoPosteriorAndTooManyOfThem) {
               testing::HasSubstr("estimates no uncertainty"));
   EXPECT_THAT(message_of<InputError>([&] { export_draws(run.path(), out, 1 << 30); }),
               testing::HasSubstr("must be at most"));
+}
+
+TEST(Export, LeavesNothingOfAnExportBefore) {
+  const TestRun run, point(kFedAvg);
+  const auto out = run.folder().path() / "out";
+  export_safetensors(run.path(), out);
+  const auto draws = export_draws(run.path(), out, 5);
+  const auto exported = [&](const std::filesystem::path& path, const std::string& options) {
+    Command app("fedep", "fedep");
+    int exit_code = 0;
+    add_export_command(app, exit_code);
+    testing::internal::CaptureStdout();
+    try {
+      app.parse("export " + path.string() + " --out " + out.string() + options);
+    } catch (...) {
+      testing::internal::GetCapturedStdout();
+      throw;
+    }
+    return testing::internal::GetCapturedStdout();
+  };
+  // Refused before anything is written.
+  const auto mean = read_file(out / "mean.safetensors");
+  EXPECT_THROW(exported(point.path(), " --draws 5"), InputError);
+  EXPECT_EQ(read_file(out / "mean.safetensors"), mean);
+  EXPECT_TRUE(std::filesystem::exists(draws));
+  exported(point.path(), "");
+  EXPECT_FALSE(std::filesystem::exists(draws));
+  EXPECT_FALSE(std::filesystem::exists(out / "std.safetensors"));
 }
 
 TEST(Export, AModuleNeedsTorchAndSaysSo) {
