@@ -55,17 +55,21 @@ void TemperatureLosses::add_classes(std::span<const double> probabilities, std::
   }
 }
 
-void TemperatureLosses::add_events(std::span<const double> probabilities,
+void TemperatureLosses::add_events(std::span<const double> probabilities, std::size_t events,
                                    std::span<const std::uint8_t> happened) {
   check_same_size("TemperatureLosses", "events", probabilities.size(), happened.size());
   const auto grid = temperature_grid();
-  for (std::size_t row = 0; row < probabilities.size(); ++row) {
-    if (std::isnan(probabilities[row])) continue;
-    const double odds = log_odds_of(probabilities[row]);
-    for (std::size_t i = 0; i < kTemperatures; ++i) {
-      sums_[i].add(event_loss(happened[row] != 0 ? odds : -odds, 1 / grid[i]));
+  for (std::size_t begin = 0; begin < probabilities.size(); begin += events) {
+    bool tells = false;
+    for (std::size_t event = begin; event < begin + events; ++event) {
+      if (std::isnan(probabilities[event])) continue;
+      const double odds = log_odds_of(probabilities[event]);
+      for (std::size_t i = 0; i < kTemperatures; ++i) {
+        sums_[i].add(event_loss(happened[event] != 0 ? odds : -odds, 1 / grid[i]));
+      }
+      tells = true;
     }
-    ++examples_;
+    examples_ += tells;
   }
 }
 

@@ -37,8 +37,10 @@ class TemperatureLosses {
   // Probabilities [n, classes]. Rows with NaN are left out.
   void add_classes(std::span<const double> probabilities, std::size_t classes,
                    std::span<const std::int32_t> labels);
-  // Each the probability of an event, which happened or (0) did not.
-  void add_events(std::span<const double> probabilities, std::span<const std::uint8_t> happened);
+  // Probabilities [n, events] of events, each of which happened or (0) did not; those of a row count
+  // as one example. Those with NaN are left out.
+  void add_events(std::span<const double> probabilities, std::size_t events,
+                  std::span<const std::uint8_t> happened);
   void add(const TemperatureLosses& other);
   void parts(Parts& parts);
 

@@ -125,7 +125,7 @@ TEST(Temperature, OfEventsIsFoundToo) {
   std::vector<std::uint8_t> happened(kRows);
   for (std::size_t i = 0; i < kRows; ++i) happened[i] = double(uniform[i]) < truth[i];
   TemperatureLosses losses;
-  losses.add_events(stated, happened);
+  losses.add_events(stated, 1, happened);
   EXPECT_NEAR(losses.best(), 2, 0.1);
   std::vector<double> tempered = stated;
   temper_events(tempered, 2);
@@ -146,7 +146,7 @@ std::vector<double> fitted_to(std::size_t rows, float planted, std::uint32_t sim
     std::vector<std::uint8_t> happened(rows);
     for (std::size_t row = 0; row < rows; ++row) happened[row] = double(uniform[row]) < truth[row];
     TemperatureLosses losses;
-    losses.add_events(stated, happened);
+    losses.add_events(stated, 1, happened);
     found.push_back(losses.best());
   }
   return found;
@@ -158,6 +158,22 @@ TEST(Temperature, OfHonestProbabilitiesIsOneButForOneInTwenty) {
     const auto told = std::count_if(found.begin(), found.end(), [](double t) { return t != 1; });
     EXPECT_NEAR(double(told) / 1000, 0.05, 0.025) << rows;
   }
+}
+
+// Tags of one row are one example: forty of them tell no more than their row does.
+TEST(Temperature, EventsOfARowAreOneExample) {
+  constexpr std::size_t kTags = 40;
+  const auto best = [&](std::size_t rows) {
+    TemperatureLosses losses;
+    const std::vector<double> stated(rows * kTags, 0.01);
+    std::vector<std::uint8_t> happened(rows * kTags, 0);
+    for (std::size_t i = 0; i < happened.size(); i += 4) happened[i] = 1;
+    losses.add_events(stated, kTags, happened);
+    EXPECT_EQ(losses.examples(), rows);
+    return losses.best();
+  };
+  EXPECT_EQ(best(kFewestForTemperature - 1), 1);
+  EXPECT_GT(best(kFewestForTemperature), 2);
 }
 
 TEST(Temperature, OfFewExamplesIsOne) {

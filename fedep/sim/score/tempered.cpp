@@ -21,7 +21,7 @@ void add_losses(TargetKind target, std::span<const double> predictions, std::siz
       }
     }
   }
-  losses.add_events(predictions, happened);
+  losses.add_events(predictions, outputs, happened);
 }
 
 void temper(TargetKind target, std::span<double> predictions, std::size_t outputs,
