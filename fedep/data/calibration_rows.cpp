@@ -7,21 +7,21 @@
 namespace fedep {
 namespace {
 
-// The rows as a test set; training clients are those of the data set without them.
+// The rows as a test set. Training clients and examples are those that are left, as for the other test
+// set: what a client's own rows tell of it (sim/rows/own_intercept.h) is known here too.
 class CalibrationRows final : public Dataset {
  public:
-  CalibrationRows(const Dataset& data, std::vector<std::vector<std::uint32_t>> rows)
-      : data_(data), held_(data, std::move(rows)) {
-    for (const std::string& id : held_.clients()) clients_.emplace_back(id, 0);
-  }
+  CalibrationRows(const Dataset& left, const Dataset& all,
+                  std::vector<std::vector<std::uint32_t>> rows)
+      : left_(left), held_(all, std::move(rows)) {}
 
-  const DatasetInfo& info() const override { return data_.info(); }
+  const DatasetInfo& info() const override { return left_.info(); }
   const std::vector<std::pair<std::string, std::size_t>>& clients() const override {
-    return clients_;
+    return left_.clients();
   }
-  void train_batch(std::size_t, std::span<const std::uint32_t>, const Address*,
-                   Batch& out) const override {
-    out = {};
+  void train_batch(std::size_t client, std::span<const std::uint32_t> examples,
+                   const Address* augmentation, Batch& out) const override {
+    left_.train_batch(client, examples, augmentation, out);
   }
   std::size_t test_size() const override { return held_.size(); }
   void test_batch(std::size_t begin, std::size_t end, Batch& out) const override {
@@ -31,15 +31,14 @@ class CalibrationRows final : public Dataset {
   std::size_t test_client(std::size_t example) const override { return held_.client(example); }
 
  private:
-  const Dataset& data_;
+  const Dataset& left_;
   HeldRows held_;
-  std::vector<std::pair<std::string, std::size_t>> clients_;  // without examples
 };
 
 class WithoutRows final : public TrainingRows {
  public:
   WithoutRows(std::unique_ptr<Dataset> data, const RowSplit& split)
-      : TrainingRows(std::move(data), split.kept), calibration_(all(), split.held) {}
+      : TrainingRows(std::move(data), split.kept), calibration_(*this, all(), split.held) {}
 
   std::size_t test_size() const override { return all().test_size(); }
   void test_batch(std::size_t begin, std::size_t end, Batch& out) const override {

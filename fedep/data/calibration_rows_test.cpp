@@ -98,6 +98,16 @@ TEST(CalibrationRows, AreNeverTrainedOn) {
   EXPECT_EQ(all, before);
 }
 
+// A hospital's own intercept is inferred from its training rows wherever it is predicted.
+TEST(CalibrationRows, KnowWhatTheirClientsTrainOn) {
+  const auto data = without_calibration_rows(std::make_unique<Numbered>(), 0.3);
+  const Dataset& calibration = *data->calibration();
+  EXPECT_EQ(calibration.clients(), data->clients());
+  for (std::size_t c = 0; c < 3; ++c) {
+    EXPECT_EQ(training_values(calibration, c), training_values(*data, c));
+  }
+}
+
 TEST(CalibrationRows, AClientWithTooFewGivesNone) {
   const auto data = without_calibration_rows(std::make_unique<Numbered>(), 0.05);
   EXPECT_EQ(data->clients()[2].second, 5u);

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "fedep/config/read_recipe.h"
+#include "fedep/data/calibration_rows.h"
 #include "fedep/data/made_up/regression.h"
 #include "fedep/data/made_up/synthetic.h"
 #include "fedep/data/memory_dataset.h"
@@ -345,6 +346,41 @@ TEST(LearningTask, MarginalisesWhenItIsDueAndThereIsAPosterior) {
   EXPECT_TRUE(marginalises(1, 11, true));
   state.global = Message(V(state.global.size()), 0.0f);
   EXPECT_FALSE(marginalises(1, 11, true));  // q is no distribution, so nothing is drawn from it
+}
+
+// Hospitals that say only yes or only no, whose own intercepts know it. Were they unknown, every row
+// would be near an even chance.
+TEST(Evaluation, OfCalibrationRowsKnowsHospitalsOwnIntercepts) {
+  constexpr std::size_t kHospitals = 4, kRows = 40;
+  Batch train;
+  ClientRows clients;
+  for (std::size_t k = 0; k < kHospitals; ++k) {
+    clients.add("hospital-" + std::to_string(k), kRows);
+    for (std::size_t i = 0; i < kRows; ++i) {
+      train.dense.push_back(float(i % 3) - 1);
+      train.labels.push_back(std::int32_t(k % 2));
+    }
+  }
+  train.size = kHospitals * kRows;
+  DatasetInfo info{.name = "hospitals",
+                   .features = {1},
+                   .outputs = 1,
+                   .target = TargetKind::binary,
+                   .feature_names = {},
+                   .output_names = {}};
+  const auto data = without_calibration_rows(
+      memory_dataset(std::move(info), {clients, batch_rows(train)}, {clients, batch_rows(train)}),
+      0.25);
+  const auto model = [] {
+    return make_linear(
+        {.features = 1, .outputs = 1, .target = TargetKind::binary, .log_site_sd = true});
+  };
+  const V theta{0.0f, 0.0f, std::log(3.0f)};  // weight, bias, log τ
+  const auto nll_of = [&](const Dataset& rows) {
+    return value_of(Evaluation(rows, model()).at(theta), "nll");
+  };
+  EXPECT_LT(nll_of(*data->calibration()), 0.15);
+  EXPECT_NEAR(nll_of(*data->calibration()), nll_of(*data), 0.05);
 }
 
 }  // namespace
