@@ -93,7 +93,7 @@ void follow_average(ServerAverageOf<V>& average, const Phase& phase, std::int64_
 
 // What draws around the average are drawn from: its variance is that of the means and, where the
 // phase infers precisions, what their average leaves open besides. Coordinates that did not move
-// have a variance of 1e-20.
+// have a variance of 1e-20. Improper where an averaged precision is not positive: ask before drawing.
 Message spread_around(const ServerAverage& average);
 
 }  // namespace fedep

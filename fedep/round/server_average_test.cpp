@@ -145,5 +145,20 @@ TEST(ServerAverage, DrawsSpreadAsMeansDidAndAsPrecisionsLeaveOpen) {
   EXPECT_FLOAT_EQ(variance(spread_around(average))[1], 0.25f);
 }
 
+// A precision below 0 knows nothing; a spread of 1e-20 there would know everything.
+TEST(ServerAverage, HasNoDrawsWhereAPrecisionIsNotPositive) {
+  ServerAverage average{.rounds = 3,
+                        .mean = {1.0f, -2.0f},
+                        .variance = {0.25f, 0.5f},
+                        .lambda = {4.0f, -0.5f},
+                        .lambda_number = 0};
+  EXPECT_FALSE(is_proper(spread_around(average)));
+  average.lambda[1] = 2;
+  EXPECT_TRUE(is_proper(spread_around(average)));
+  average.lambda = {};
+  average.lambda_number = -1;  // one for all
+  EXPECT_FALSE(is_proper(spread_around(average)));
+}
+
 }  // namespace
 }  // namespace fedep
