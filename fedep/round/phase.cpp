@@ -62,8 +62,14 @@ void check_schedules(std::size_t phase, const PhaseSettings& settings, bool poin
   check_schedule(phase, "alpha", schedule.alpha, true);
 }
 
-void check_average(std::size_t phase, const PhaseSettings& settings,
-                   const std::vector<Phase>& before) {
+void check_average(const Recipe& recipe, std::size_t phase, const std::vector<Phase>& before) {
+  const PhaseSettings& settings = recipe.phases[phase];
+  const bool may_end_early = recipe.stop.converged > 0 && phase + 1 == recipe.phases.size();
+  if (may_end_early && settings.average && settings.average->kind == AverageKind::tail) {
+    refuse(phase, "average",
+           "can be of a tail only where the phase's end is known, but stop.converged may end it "
+           "before its last rounds begin: kind = \"exponential\"");
+  }
   if (settings.hand_over == HandOver::average && (before.empty() || !before.back().average)) {
     refuse(phase, "hand_over",
            "can be average only where the phase before has one: give that phase average = { … }");
@@ -213,7 +219,7 @@ std::vector<Phase> plan_phases(const Recipe& recipe,
     if (carries && !phases.empty()) check_carried(phases, optimizer);
     check_algorithm(recipe, phases.size());
     check_schedules(phases.size(), settings, algorithm.point_estimate);
-    check_average(phases.size(), settings, phases);
+    check_average(recipe, phases.size(), phases);
     Phase phase{
         .algorithm = &algorithm,
         .first_round = first_round,

@@ -119,6 +119,18 @@ TEST(PlanPhases, RefuseTwoSchedulesOfOneThingAndThoseOfNothing) {
   EXPECT_EQ(refusal(with_schedule({.server_rate = RoundSchedule{.to = 0}})), "");
 }
 
+TEST(PlanPhases, HaveATailOnlyWhereTheEndIsKnown) {
+  Recipe recipe = two_phases();
+  recipe.stop.converged = 0.01;
+  recipe.phases[0].average = AverageSettings{.kind = AverageKind::tail, .rounds = 50};
+  recipe.phases[1].average = AverageSettings{};
+  EXPECT_EQ(refusal(recipe), "");  // the last phase alone may end early
+  recipe.phases[1].average->kind = AverageKind::tail;
+  EXPECT_NE(refusal(recipe).find("phase.1.average"), std::string::npos);
+  recipe.stop.converged = 0;
+  EXPECT_EQ(refusal(recipe), "");
+}
+
 TEST(PlanPhases, HandOverAnAverageOnlyWhereThereIsOne) {
   Recipe recipe = two_phases();
   recipe.phases[1].hand_over = HandOver::average;
