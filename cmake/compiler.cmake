@@ -26,11 +26,12 @@ endif()
 include(hardening)
 
 # ccache may reuse objects built with a precompiled header only if told that its time stamps do not matter. Told to take
-# included files from the compiler, it does not run the preprocessor a second time.
+# included files from the compiler, it does not run the preprocessor a second time. Paths below the source folder are relative
+# to it, so that another checkout finds what this one has compiled.
 find_program(CCACHE ccache)
 if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER
       ${CMAKE_COMMAND} -E env CCACHE_DEPEND=true CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-      ${CCACHE})
+      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=true ${CCACHE})
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
