@@ -58,7 +58,12 @@ Metadata with_doubts(Metadata about, const SavedPosterior& saved) {
   return about;
 }
 
-// `temperature`: of predictions made with them; 0: none was fitted.
+// `temperature`: of predictions made with what the file has; 0: none was fitted.
+Metadata with_temperature(Metadata about, double temperature) {
+  if (temperature > 0) about["temperature"] = fmt::format("{}", temperature);
+  return about;
+}
+
 fs::path write_weights(const SavedPosterior& saved, const HostVector<float>& values,
                        const std::string& what, double temperature, const fs::path& folder) {
   std::vector<TensorView> tensors;
@@ -68,9 +73,8 @@ fs::path write_weights(const SavedPosterior& saved, const HostVector<float>& val
     begin += tensor.size();
   }
   const fs::path path = folder / (what + ".safetensors");
-  Metadata about = with_doubts(metadata_of(saved, what), saved);
-  if (temperature > 0) about["temperature"] = fmt::format("{}", temperature);
-  write_safetensors(path, tensors, about);
+  const Metadata about = with_doubts(metadata_of(saved, what), saved);
+  write_safetensors(path, tensors, with_temperature(about, temperature));
   return path;
 }
 
@@ -81,7 +85,9 @@ fs::path write_covariance(const SavedPosterior& saved, const fs::path& folder) {
   const std::span<const float> values(sigma.data(), std::size_t(sigma.size()));  // symmetric
   const fs::path path = folder / "covariance.safetensors";
   const TensorView tensor{"covariance", {d, d}, values};
-  write_safetensors(path, std::span(&tensor, 1), metadata_of(saved, "covariance"));
+  write_safetensors(
+      path, std::span(&tensor, 1),
+      with_temperature(metadata_of(saved, "covariance"), saved.state.temperatures.marginal));
   return path;
 }
 
@@ -201,7 +207,8 @@ fs::path export_draws(const fs::path& run_or_checkpoint, const fs::path& folder,
   }
   make_folder(folder);
   const fs::path path = folder / "draws.safetensors";
-  write_safetensors(path, tensors, with_doubts(metadata_of(saved, "draws"), saved));
+  const Metadata about = with_doubts(metadata_of(saved, "draws"), saved);
+  write_safetensors(path, tensors, with_temperature(about, saved.state.temperatures.marginal));
   return path;
 }
 
