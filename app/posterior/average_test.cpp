@@ -125,6 +125,10 @@ TEST_P(Averaged, IsExportedWithItsTemperature) {
   EXPECT_EQ(HostVector<float>(values), saved.state.average.mean);
   EXPECT_EQ(std::stod(file.metadata.at("temperature")), saved.state.temperatures.average);
   EXPECT_TRUE(fs::exists(out / "average_spread.safetensors"));
+  if (!saved.posterior) return;
+  EXPECT_GT(saved.state.temperatures.marginal, 0);
+  const SafetensorsFile draws = read_safetensors(export_draws(run_, out, 3));
+  EXPECT_EQ(std::stod(draws.metadata.at("temperature")), saved.state.temperatures.marginal);
 }
 
 TEST_P(Averaged, PredictionsAreAtTheTemperatureUnlessTheyAreNotToBe) {
@@ -229,6 +233,51 @@ TEST_F(AveragedWithoutDraws, HasNoCalibratedScoresOfDraws) {
   EXPECT_FALSE(json["selective"].contains("marginal_calibrated"));
   EXPECT_THAT(report.notes, testing::Contains(testing::HasSubstr("without a temperature")));
   EXPECT_THAT(evaluation_text(report, true), testing::HasSubstr("nll_calibrated"));
+}
+
+// Temperatures of round 5 are none of draws, which were made after round 4.
+TEST(AveragedRun, SaysInWhichRoundTemperaturesWereFittedWithoutDraws) {
+  const TemporaryFolder folder;
+  folder.write("wards.csv", ward_table());
+  Recipe recipe = averaged(kFedAvg);
+  recipe.evaluate.marginal_every = 4;
+  recipe.evaluate.calibrated_every = 5;
+  recipe.checkpoint.every = 1;
+  recipe.checkpoint.keep = 6;
+  run_recipe(recipe, {.out = folder.path() / "run", .data = folder.path()});
+  const auto notes_of = [&](int round) {
+    const fs::path file = folder.path() / fmt::format("run/checkpoint-{}.safetensors", round);
+    return evaluate_run(file, folder.path(), {.samples = 8, .average = true}).notes;
+  };
+  EXPECT_THAT(notes_of(5),
+              testing::Contains(testing::HasSubstr(
+                  "the latest temperatures are of round 5, in which the run made none")));
+  EXPECT_THAT(notes_of(6), testing::Not(testing::Contains(testing::HasSubstr("temperatures"))));
+}
+
+TEST(AveragedRun, SaysOfWhichRoundItsTemperaturesAre) {
+  const TemporaryFolder folder;
+  folder.write("wards.csv", ward_table());
+  Recipe recipe = averaged(kFedAvg);
+  recipe.evaluate.calibrated_every = 2;
+  recipe.checkpoint.every = 1;
+  recipe.checkpoint.keep = 6;
+  run_recipe(recipe, {.out = folder.path() / "run", .data = folder.path()});
+  const fs::path file = folder.path() / "run/checkpoint-3.safetensors";
+  EXPECT_THAT(evaluate_run(file, folder.path(), {.samples = 8, .average = true}).notes,
+              testing::Contains(testing::HasSubstr("clients fitted after round 2")));
+}
+
+// Another number of draws has another temperature.
+TEST(AveragedRun, SaysThatFewDrawsHadTheirTemperature) {
+  const TemporaryFolder folder;
+  folder.write("wards.csv", ward_table());
+  Recipe recipe = averaged(kFedAvg);
+  recipe.evaluate.samples = 2;
+  run_recipe(recipe, {.out = folder.path() / "run", .data = folder.path()});
+  const fs::path rows = folder.write("new.csv", "age,sodium,unit\n30,140,ICU\n");
+  const auto notes = predict_file(folder.path() / "run", rows, "", 8, {.average = true}).notes;
+  EXPECT_THAT(notes, testing::Contains(testing::HasSubstr("averages over 2 draws")));
 }
 
 TEST(AveragedRun, OfANumberHasNoDeviationThatCouldBeTakenForAnInterval) {

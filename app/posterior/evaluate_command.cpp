@@ -186,6 +186,11 @@ EvaluateReport evaluate_run(const std::filesystem::path& run_or_checkpoint,
         evaluate_posterior(*data, *model, saved.state, of_draws ? settings : std::nullopt,
                            {.average = draws.average, .tempered = true}, unlike);
     append_calibrated(*report.calibrated, report.scores);
+    if (fitted.round != saved.state.round) {
+      report.notes.push_back(fmt::format(
+          "scores named calibrated are at temperatures that clients fitted after round {}",
+          fitted.round));
+    }
     if (marginal && !of_draws) {
       report.notes.push_back("draws are scored without a temperature: " +
                              no_temperature_of_draws(saved, draws.average));

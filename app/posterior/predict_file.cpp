@@ -133,6 +133,12 @@ std::string temperature_note(const SavedPosterior& saved, const PredictOptions& 
   if (draws) {
     text += "; entropy is theirs, mutual_information of predictions before it and no part of that";
   }
+  constexpr int kFewDraws = 10;  // averages over more of them need other temperatures
+  if (const int fitted_to = saved.recipe.evaluate.samples; draws && fitted_to < kFewDraws) {
+    text += fmt::format(
+        "; it was fitted to averages over {} draws (evaluate.samples), and suits no others",
+        fitted_to);
+  }
   if (!draws && !asked && is_at_average_alone(saved, how)) {
     text += "; draws around the average have no temperature (evaluate.samples was 0)";
   }

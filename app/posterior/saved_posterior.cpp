@@ -367,10 +367,14 @@ bool can_draw_around_average(const SavedPosterior& saved) {
 }
 
 std::string no_temperature_of_draws(const SavedPosterior& saved, bool average) {
-  const bool replaced = saved.curvature && !average;
-  return fmt::format("clients fitted none to these draws ({})",
-                     replaced ? "they are of a last round of curvature, which came later"
-                              : "evaluate.samples was 0");
+  std::string why = "evaluate.samples was 0";
+  if (saved.curvature && !average) {
+    why = "they are of a last round of curvature, which came later";
+  } else if (saved.recipe.evaluate.samples > 0) {
+    why = fmt::format("the latest temperatures are of round {}, in which the run made none",
+                      saved.state.temperatures.round);
+  }
+  return fmt::format("clients fitted none to these draws ({})", why);
 }
 
 }  // namespace fedep

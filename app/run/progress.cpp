@@ -25,7 +25,8 @@ std::string metrics_text(const Metrics& metrics) {
   }
   // The first of them once more, of the server's average.
   for (const auto& [name, value] : metrics) {
-    if (name == metrics[0].first + "_average") text += fmt::format("  {} {:.4g}", name, value);
+    const bool is_it = name == metrics[0].first + "_average";
+    if (is_it && !std::isnan(value)) text += fmt::format("  {} {:.4g}", name, value);
   }
   return text;
 }
