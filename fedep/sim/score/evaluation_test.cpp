@@ -364,8 +364,8 @@ TEST(Evaluation, OfCalibrationRowsKnowsHospitalsOwnIntercepts) {
   train.size = kHospitals * kRows;
   DatasetInfo info{.name = "hospitals",
                    .features = {1},
-                   .outputs = 1,
                    .target = TargetKind::binary,
+                   .outputs = 1,
                    .feature_names = {},
                    .output_names = {}};
   const auto data = without_calibration_rows(
