@@ -1,7 +1,9 @@
 #include "fedep/sim/ranks/same_ranks.h"
 
 #include <algorithm>
+#include <bit>
 #include <memory>
+#include <ranges>
 #include <string_view>
 #include <utility>
 
@@ -14,28 +16,39 @@
 #include "fedep/model/blas.h"
 #include "fedep/round/collector.h"
 #include "fedep/round/play_round.h"
+#include "fedep/sim/chain/chain.h"
 #include "fedep/sim/machine.h"
 
 namespace fedep {
 namespace {
 
-// Plays one of the clients asked, and remembers what it sent.
+// The smallest client that has a batch; where none has one, the largest.
+std::size_t client_to_visit(const ClientSettings& settings, const Population& population) {
+  const auto cost = [&](std::size_t client) {
+    const auto examples = std::int64_t(population[client].examples);
+    const bool steps = makes_steps(settings, false, std::size_t(examples));
+    return std::pair(!steps, steps ? examples : -examples);
+  };
+  return *std::ranges::min_element(std::views::iota(std::size_t(0), population.size()), {}, cost);
+}
+
+// Plays one client in place of those asked, with the weight of one of them, and remembers what came of it.
 class OneVisit final : public Executor {
  public:
-  explicit OneVisit(Task& task) : task_(task), inference_(task.make_inference()) {}
+  OneVisit(Task& task, std::size_t client)
+      : task_(task), client_(client), inference_(task.make_inference()) {}
 
   Answers play(const RoundTask& round, std::span<const ClientTask> clients) override {
-    const Population& population = task_.population();
-    const auto smallest = std::ranges::min_element(clients, {}, [&](const ClientTask& task) {
-      const std::size_t examples = population[task.client].examples;
-      return std::pair(examples == 0, examples);
-    });
+    ClientTask asked = clients.front();
+    asked.client = client_;
     const auto nowhere = make_memory_store();
     const Report report =
-        play_visit(round, *smallest, population[smallest->client], nowhere.get(), *inference_);
-    hash = fingerprint(std::as_bytes(std::span(report.delta.eta))) ^
-           (3 * fingerprint(std::as_bytes(std::span(report.delta.lambda)))) ^
-           (5 * std::uint64_t(report.outcome));
+        play_visit(round, asked, task_.population()[client_], nowhere.get(), *inference_);
+    // A delta that does not fit the grid is not in the report, but its norm is.
+    add(fingerprint(std::as_bytes(std::span(report.delta.eta))));
+    add(fingerprint(std::as_bytes(std::span(report.delta.lambda))));
+    add(std::bit_cast<std::uint64_t>(report.numbers.loss_sum));
+    add(std::bit_cast<std::uint64_t>(report.numbers.delta_norm));
     return Collector(round).all();
   }
   void settle(const RoundTask&, std::span<const std::size_t>, const StepPart&) override {}
@@ -43,9 +56,17 @@ class OneVisit final : public Executor {
   std::uint64_t hash = 0;
 
  private:
+  void add(std::uint64_t number) { hash = 0x9e3779b97f4a7c15 * hash + number; }
+
   Task& task_;
+  std::size_t client_;
   std::unique_ptr<LocalInference> inference_;
 };
+
+// Visits of both compute alike.
+bool is_same_method(const Phase& a, const Phase& b) {
+  return a.algorithm == b.algorithm && a.inference == b.inference && a.family == b.family;
+}
 
 constexpr char kEnd = '\0';  // of a name or value
 
@@ -88,11 +109,16 @@ std::string difference(const Fact& fact, std::size_t rank, std::string_view host
 }  // namespace
 
 std::uint64_t first_visit_hash(const Recipe& recipe, const std::vector<Phase>& phases, Task& task) {
-  ServerState state =
-      begin_phase(initial_server_state(recipe.server, task.initial_weights(), task.priors()),
-                  phases.front(), 0, task.population());
-  OneVisit visit(task);
-  play_round(state, phases.front(), recipe.seed, task.population(), visit);
+  OneVisit visit(task, client_to_visit(recipe.client, task.population()));
+  for (auto phase = phases.begin(); phase != phases.end(); ++phase) {
+    const auto same = [&](const Phase& earlier) { return is_same_method(earlier, *phase); };
+    if (std::any_of(phases.begin(), phase, same)) continue;
+    ServerState state =
+        begin_phase(initial_server_state(recipe.server, task.initial_weights(), task.priors()),
+                    *phase, phase - phases.begin(), task.population());
+    state.round = phase->first_round;
+    play_round(state, *phase, recipe.seed, task.population(), visit);
+  }
   return visit.hash;
 }
 

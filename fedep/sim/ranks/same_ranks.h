@@ -31,7 +31,8 @@ std::vector<Fact> arithmetic_of(const Recipe& recipe, const std::vector<Phase>& 
 // is arithmetic may differ: then gives a line for each such fact.
 std::vector<std::string> compare_ranks(Ranks& ranks, std::span<const Fact> facts, bool mixed);
 
-// Of the delta that the smallest client asked in round 0 sends: equal arithmetic has equal ones.
+// Of what the smallest client that makes a step sends when a phase begins, for each method of the
+// phases: equal arithmetic has equal ones.
 std::uint64_t first_visit_hash(const Recipe& recipe, const std::vector<Phase>& phases, Task& task);
 
 }  // namespace fedep

@@ -2,6 +2,7 @@
 
 #include "fedep/sim/ranks/same_ranks.h"
 
+#include <algorithm>
 #include <cfenv>
 #include <string>
 
@@ -39,18 +40,51 @@ TEST(CompareRanks, RefusesWhatDiffersAndSaysWhere) {
   });
 }
 
+std::uint64_t visit_hash(const Recipe& recipe) {
+  const auto task = make_task(recipe, "");
+  const auto phases =
+      plan_phases(recipe, [&](std::string_view name) { return task->family_of(name); });
+  return first_visit_hash(recipe, phases, *task);
+}
+
 TEST(CompareRanks, AskForAVisitThatDependsOnItsArithmetic) {
   Recipe recipe = uneven_recipe("fed_ep", "laplace", 64);
-  const auto hash_of = [](const Recipe& given) {
-    const auto task = make_task(given, "");
-    const auto phases =
-        plan_phases(given, [&](std::string_view name) { return task->family_of(name); });
-    return first_visit_hash(given, phases, *task);
-  };
-  const std::uint64_t first = hash_of(recipe);
-  EXPECT_EQ(hash_of(recipe), first);
+  const std::uint64_t first = visit_hash(recipe);
+  EXPECT_EQ(visit_hash(recipe), first);
   recipe.client.optimizer.lr *= 1.0000002;
-  EXPECT_NE(hash_of(recipe), first);
+  EXPECT_NE(visit_hash(recipe), first);
+}
+
+// A client that has no batch computes nothing.
+TEST(CompareRanks, AskAClientThatMakesSteps) {
+  Recipe recipe = uneven_recipe("fed_ep", "laplace", 64);
+  recipe.client.remainder = Remainder::drop;
+  const Population population = make_task(recipe, "")->population();
+  std::vector<int> sizes;
+  for (std::size_t k = 0; k < population.size(); ++k) {
+    sizes.push_back(int(population[k].examples));
+  }
+  std::ranges::sort(sizes);
+  ASSERT_LT(sizes.front(), sizes.back());
+  const auto depends_on_its_steps = [&](int batch) {
+    recipe.client.batch = batch;
+    Recipe other = recipe;
+    other.client.optimizer.lr *= 1.5;
+    return visit_hash(other) != visit_hash(recipe);
+  };
+  EXPECT_TRUE(depends_on_its_steps(sizes[sizes.size() / 2]));
+  EXPECT_TRUE(depends_on_its_steps(sizes.back()));
+  // Laplace shuffles two epochs' examples together; of three there are none.
+  EXPECT_TRUE(depends_on_its_steps(2 * sizes.back()));
+  EXPECT_FALSE(depends_on_its_steps(3 * sizes.back()));
+}
+
+// A burn-in's visits say nothing of the method that follows it.
+TEST(CompareRanks, AskForAVisitByEveryPhasesMethod) {
+  const Recipe recipe = uneven_recipe("fed_ep", "laplace", 64);
+  Recipe other = recipe;
+  other.phases.at(1).inference->epochs += 1;  // that collect squared gradients
+  EXPECT_NE(visit_hash(other), visit_hash(recipe));
 }
 
 std::vector<Fact> own_arithmetic() {
