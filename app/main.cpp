@@ -30,6 +30,7 @@
 #include "app/version.h"
 #include "fedep/message/error.h"
 #include "fedep/sim/process.h"
+#include "fedep/sim/ranks/check_sums.h"
 
 namespace {
 
@@ -69,6 +70,7 @@ int main(int argc, char** argv) {
   fedep::add_list_command(app, exit_code);
   try {
     ranks = fedep::join_ranks(argc > 1 ? argv[1] : "");
+    if (ranks) fedep::check_sums(*ranks, *ranks);
     app.parse(argc, argv);
     fedep::flush_results();  // lost on their way out, results are not a success
     return exit_code;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs over MPI: the same bytes whatever the number of ranks, and whatever becomes of them.
 
-    mpi_test.py PROGRAM CRASH_AT_LIBRARY [--cycles N] [--all]
+    mpi_test.py PROGRAM CRASH_AT_LIBRARY WRONG_SUM_LIBRARY [--cycles N] [--all]
 
 Starts ranks on this machine with Open MPI's mpirun. N: how often a run loses a random rank (default 8). With --all every recipe
 is played by 2, 3, 4 and 7 ranks of one and two threads; else each by one such number in turn.
@@ -23,10 +23,11 @@ from pathlib import Path
 
 from program import RECIPE, SHARED_MEANS, FolderTest, Program, contents, json_lines, log_lines
 
-PROGRAM = LIBRARY = None
+PROGRAM = LIBRARY = WRONG_SUM = None
 # Launchers inherit what is blocked here, and would not hear what these tests send them.
 signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGUSR1})
 CYCLES = 8
+EVERY = '"$OMPI_COMM_WORLD_RANK"'  # rank, where a program differs on one
 ALL = False
 NUMBERS = [(ranks, threads) for threads in (1, 2) for ranks in (3, 2, 7, 4)]
 MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
@@ -720,6 +721,45 @@ class Refused(RanksTest):
         self.assert_finishes(done)
         self.assertEqual(contents(out), self.alone(recipe))
 
+    def adding_wrongly(self, rank, **settings):
+        """A program that has wrong sums on a rank (wrong_sum.cpp)."""
+        exported = " ".join(f"WRONG_SUM_{name}={value}" for name, value in settings.items())
+        return self.differing(f"export {exported} LD_PRELOAD={WRONG_SUM}", rank)
+
+    def test_a_library_that_adds_wrongly(self):
+        recipe = self.recipe(RECIPES["fed_ep_laplace"])
+        out = self.new_run()
+        for rank, settings, words in (
+            (1, {}, "64 bits"),
+            (2, {"BITS": 32}, "place 1 of 1, 32 bits"),
+            (0, {"FROM": 100000}, "of 262144, 64 bits"),
+            (EVERY, {"FROM": 100000, "BITS": 32}, "of 262144, 32 bits"),
+        ):
+            with self.subTest(rank=rank, **settings):
+                done = play(3, "run", recipe, "--out", out, program=self.adding_wrongly(rank, **settings))
+                who = 0 if rank == EVERY else rank
+                self.assert_refused(done, 1, "rank 0 on", f"MPI: on rank {who}", "over 3 ranks must be", words)
+                self.assertFalse(out.exists())
+        self.assert_finishes(play(3, "run", recipe, "--out", out, program=self.adding_wrongly(1, BITS=16)))
+
+    def test_a_library_that_adds_wrongly_in_groups(self):
+        arguments = ["sweep", self.recipe(RECIPES["fed_ep_laplace"]), "--seeds", "1,2", "--out", self.new_run()]
+        program = self.adding_wrongly(3, GROUPS=1)
+        done = play(4, *arguments, "--ranks-per-run", 2, program=program)
+        self.assert_refused(done, 1, "MPI: on rank 3", "over 2 ranks must be")
+        self.assertEqual(play(4, *arguments, program=program).returncode, 0)
+
+    def test_ranks_that_do_not_find_each_other_say_so_once(self):
+        recipe = self.recipe(RECIPES["fed_avg"])
+        for rank in (0, 1):
+            env = {**QUIET, "SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": str(rank)}
+            done = PROGRAM.run("run", recipe, "--out", self.folder / "run", env=env)
+            if rank == 0:
+                self.assert_one_line(done, 2, "srun started 2 ranks, but MPI found 1", "--mpi=pmix")
+            else:
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        self.assertFalse((self.folder / "run").exists())
+
     def test_one_rank_needs_no_mpi(self):
         """`srun --pty bash` says that it started one, and may have no MPI for it."""
         one = {**os.environ, "SLURM_STEP_NUM_TASKS": "1", "SLURM_PROCID": "0", "OMPI_MCA_btl": "none", "OMPI_MCA_pml": "none"}
@@ -776,8 +816,10 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("program", type=Path)
     parser.add_argument("library", type=Path)
+    parser.add_argument("wrong_sum", type=Path)
     parser.add_argument("--cycles", type=int, default=CYCLES)
     parser.add_argument("--all", action="store_true")
     known, rest = parser.parse_known_args()
-    PROGRAM, LIBRARY, CYCLES, ALL = Program(known.program), known.library.resolve(), known.cycles, known.all
+    PROGRAM, LIBRARY, WRONG_SUM = Program(known.program), known.library.resolve(), known.wrong_sum.resolve()
+    CYCLES, ALL = known.cycles, known.all
     unittest.main(argv=[sys.argv[0], *rest])

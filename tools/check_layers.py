@@ -39,7 +39,7 @@ ABOVE = ["app", "bench", "example", "test"]
 OUTSIDE = {
     r"(torch|ATen|c10|caffe2)/": "model data inference cuda sim app bench example test",
     r"(cuda|cublas|cudnn|cub/|nvtx|mma\.h)": "cuda sim bench",
-    r"mpi\.h": "sim",
+    r"mpi\.h": "sim test",
     r"CLI/": "app",
     r"Eigen/": "message algorithm data inference sim app bench example test",
     r"toml\+\+/|toml\.hpp": "config",

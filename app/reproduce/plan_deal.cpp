@@ -17,6 +17,7 @@
 #include "fedep/config/write_recipe.h"
 #include "fedep/message/error.h"
 #include "fedep/sim/family_choice.h"
+#include "fedep/sim/ranks/check_sums.h"
 #include "fedep/sim/ranks/same_ranks.h"
 #include "fedep/sim/ranks/share_out.h"
 #include "fedep/store/durable_file.h"
@@ -100,7 +101,9 @@ PlanDeal::PlanDeal(const RunRecipeOptions& how, std::size_t ranks_per_run,
   compare_runs(unfinished, how);
   groups_of_ = share_out(runs, {.ranks = (size + ranks_per_run - 1) / ranks_per_run});
   group_number_ = ranks->rank() / ranks_per_run;
-  if (ranks_per_run > 1) group_ = ranks->group(ranks_per_run);
+  if (ranks_per_run == 1) return;
+  group_ = ranks->group(ranks_per_run);
+  check_sums(*group_, *ranks);
 }
 
 std::string PlanDeal::players(std::size_t plan) const {

@@ -28,8 +28,8 @@ Launch launch_of(const char* (*get)(const char* name));
 std::size_t local_rank_of(const char* (*get)(const char* name));
 
 // Joins the ranks that the launcher started; null where it started one or there was none: a single one
-// may have nobody who speaks MPI (`srun --pty bash`). Throws InputError where several were started, but
-// this build has no MPI or they do not find one another.
+// may have nobody who speaks MPI (`srun --pty bash`). Where several were started, but this build has no
+// MPI or they do not find one another, the first throws InputError and the others leave.
 std::unique_ptr<Ranks> start_mpi_ranks();
 
 // Ends all ranks at once, this one included.
