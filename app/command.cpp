@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "app/output.h"
 #include "fedep/message/error.h"
 #include "fedep/message/nearest.h"
 
@@ -102,7 +104,9 @@ void Command::parse(int argc, const char* const* argv) {
   try {
     app_->parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help, --version
-    app_->exit(request);
+    std::ostringstream text;
+    app_->exit(request, text, text);
+    print_text("{}", text.str());
   } catch (const CLI::ParseError& error) {
     refuse(*app_, error);
   }

@@ -33,6 +33,7 @@ std::unique_ptr<Ranks> join_ranks(std::string_view command) {
     const bool speaks = ranks->is_first();
     ranks.reset();
     if (!speaks) std::_Exit(0);
+    if (command.empty() || command.starts_with('-')) return nullptr;  // --help, --version
     throw InputError(fmt::format(
         "{} ranks were started, but only fedep {} are shared out among them, not `fedep {}`", size,
         fmt::join(kShared, ", "), command));

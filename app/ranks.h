@@ -10,7 +10,8 @@
 namespace fedep {
 
 // Joins the ranks that a launcher started; null where it started one or there was none. All but the
-// first keep quiet. Throws InputError for a command that several ranks cannot share.
+// first keep quiet. What is no command (--help) the first rank alone is asked. Throws InputError for a
+// command that several ranks cannot share.
 std::unique_ptr<Ranks> join_ranks(std::string_view command);
 
 // One failure ends all: says what it is, and on which rank. Where all fail alike, one of them speaks.

@@ -760,6 +760,13 @@ class Refused(RanksTest):
                 self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
         self.assertFalse((self.folder / "run").exists())
 
+    def test_help_is_printed_once(self):
+        for arguments in (["--help"], ["--version"], ["run", "--help"], ["sweep", "--help"]):
+            done = play(3, *arguments)
+            self.assertEqual((done.returncode, done.stdout), (0, PROGRAM.run(*arguments).stdout), done.stderr)
+        for arguments in ([], ["--halp"], ["run", "--halp"], ["halp"]):
+            self.assert_refused(play(3, *arguments), 2)
+
     def test_one_rank_needs_no_mpi(self):
         """`srun --pty bash` says that it started one, and may have no MPI for it."""
         one = {**os.environ, "SLURM_STEP_NUM_TASKS": "1", "SLURM_PROCID": "0", "OMPI_MCA_btl": "none", "OMPI_MCA_pml": "none"}
