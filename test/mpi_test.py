@@ -564,6 +564,36 @@ class Dealt(TableTest):
         for log in logs:
             self.assertEqual(contents(out / log.parent.relative_to(alone)), contents(log.parent))
 
+    def test_a_run_that_fails_leaves_the_others_alone(self):
+        arguments = ["sweep", self.recipe(RECIPES["fed_ep_laplace"]), "--seeds", "1,2,3,4,5", "--json"]
+        alone, out = self.new_run(), self.new_run()
+        self.assertEqual(PROGRAM.run(*arguments, "--out", alone).returncode, 0)
+        runs = {log.parent.name: contents(log.parent) for log in alone.rglob("log.jsonl")}
+        program = self.crashing(out / "seed-2", EVERY, AT=20, HOW="ENOSPC")
+        done = play(2, *arguments, "--out", out, program=program)
+        self.assert_refused(done, 1, "rank ", "recipe, seed 2: ", "No space left on device")
+        self.assertEqual(done.stdout, "")
+        self.assertFalse((out / "sweep.json").exists())
+        for seed in (1, 3, 4, 5):
+            self.assertEqual(contents(out / f"seed-{seed}"), runs[f"seed-{seed}"])
+        self.assertEqual(play(2, *arguments, "--out", out).returncode, 0)
+        self.assertEqual(contents(out / "seed-2"), runs["seed-2"])
+        # Ranks of a group need each other.
+        done = play(2, *arguments, "--out", out, "--ranks-per-run", 2, "--set", "client.epochs=1", program=program)
+        self.assertNotEqual(done.returncode, 0)
+
+    def test_a_row_that_fails_leaves_the_others_alone(self):
+        _, lines, runs = self.reproduce("alone")
+        folder = self.folder / "failed"
+        row = next(name for name in runs if "fed_ep_a" in name)
+        done = self.play_table(folder, 2, program=self.crashing(folder / "run" / row, EVERY, AT=20, HOW="EIO"))
+        self.assert_refused(done, 1, "rank ", "fed_ep_a, seed ", "Input/output error")
+        results = folder / "result/results.jsonl"
+        self.assertEqual(len(json_lines(results)), 5)
+        _, told, played = self.reproduce(folder.name, 3)
+        self.assertEqual(played, runs)
+        self.assertEqual(told, lines)
+
     def test_a_group_that_is_stopped_in_the_round_of_curvature_stops_together(self):
         recipe = self.recipe(self.CURVED)
         arguments = ["sweep", recipe, "--seeds", "1,2", "--ranks-per-run", "2"]

@@ -4,11 +4,13 @@
 #include <array>
 #include <memory>
 #include <set>
+#include <sstream>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "app/output.h"
+#include "app/printable.h"
 #include "app/reproduce/finished_run.h"
 #include "app/run/interrupt.h"
 #include "app/run/run_ranks.h"
@@ -24,6 +26,8 @@
 
 namespace fedep {
 namespace {
+
+constexpr int kInterrupted = 130;
 
 std::string text_of(std::span<const Plan> plans) {
   std::string text;
@@ -66,6 +70,9 @@ void add_deal_options(Command& command, DealOptions& options) {
 PlanDeal::PlanDeal(const RunRecipeOptions& how, std::size_t ranks_per_run,
                    std::span<const Plan> plans)
     : ranks_(how.ranks), ranks_per_run_(ranks_per_run), groups_of_(plans.size(), 0) {
+  for (const Plan& plan : plans) {
+    names_.push_back(fmt::format("{}, seed {}", plan.row, plan.recipe.seed));
+  }
   Ranks* const ranks = how.ranks;
   const std::size_t size = ranks == nullptr ? 1 : ranks->size();
   if (ranks_per_run > size) {
@@ -122,11 +129,46 @@ PlanDeal::Found PlanDeal::find(const Plan& plan) const {
   return values_of<Found>(group_->broadcast(bytes_of(found))).at(0);
 }
 
-bool PlanDeal::wait_for_all(bool stopped) const {
-  if (ranks_ == nullptr) return !stopped;
+bool PlanDeal::play(std::size_t plan, const std::function<bool()>& run) {
+  // Of a group the others would wait for this rank for ever.
+  if (ranks_ == nullptr || group_ != nullptr) return run();
+  try {
+    return run();
+  } catch (...) {
+    failed_[plan] = failure_of(std::current_exception());
+    return true;
+  }
+}
+
+std::string PlanDeal::own_failures() const {
+  std::string lines;
+  for (const auto& [plan, failure] : failed_) {
+    lines += fmt::format("{} {} rank {} on {}: {}: {}\n", plan, failure.exit_code, ranks_->rank(),
+                         ranks_->host(), names_[plan], failure.line);
+  }
+  return lines;
+}
+
+int PlanDeal::wait_for_all(bool stopped) const {
+  if (ranks_ == nullptr) return stopped ? kInterrupted : 0;
   ranks_->wait_for_all();
-  const std::vector<Bytes> told = ranks_->gather(bytes_of(std::byte(stopped)));
-  return std::ranges::count(told, Bytes{std::byte(1)}) == 0;
+  const std::vector<Bytes> wishes = ranks_->gather(bytes_of(std::byte(stopped)));
+  const std::string own = own_failures();
+  std::map<std::size_t, Failure> failed;
+  for (const Bytes& told : ranks_->gather(bytes_of(std::span<const char>(own)))) {
+    const std::vector<char> text = values_of<char>(told);
+    std::istringstream lines(std::string(text.begin(), text.end()));
+    std::size_t plan = 0;
+    Failure failure;
+    while (lines >> plan >> failure.exit_code && std::getline(lines >> std::ws, failure.line)) {
+      failed[plan] = failure;
+    }
+  }
+  if (speaks()) {
+    for (const auto& [plan, failure] : failed) say("fedep: {}\n", printable(failure.line));
+  }
+  if (std::ranges::count(wishes, Bytes{std::byte(1)}) > 0) return kInterrupted;
+  return failed.empty() || !speaks() ? 0 : failed.begin()->second.exit_code;
 }
 
 }  // namespace fedep

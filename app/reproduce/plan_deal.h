@@ -3,19 +3,22 @@
 //
 //   PlanDeal deal({.ranks = ranks}, 2, plans);         // two ranks play a run together
 //   for (std::size_t i = 0; i < plans.size(); ++i) {
-//     if (deal.is_mine(i)) run_recipe(plans[i].recipe, {.ranks = deal.group(), …});
+//     if (deal.is_mine(i)) deal.play(i, [&] { return run(plans[i], deal.group()); });
 //   }
-//   deal.wait_for_all(false);                          // now every run is there
+//   if (deal.wait_for_all(false) == 0) …               // now every run is there
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "app/command.h"
+#include "app/failure.h"
 #include "app/reproduce/reproduce_plan.h"
 #include "app/run/run_options.h"
 #include "fedep/sim/ranks/ranks.h"
@@ -52,15 +55,24 @@ class PlanDeal {
   };
   Found find(const Plan& plan) const;
 
-  // Until all have played theirs. False where one was asked to stop.
-  bool wait_for_all(bool stopped) const;
+  // Plays a run, and gives what it gives: false after a wish to stop. Where it is one rank's of several,
+  // what it throws ends this run alone, and is told when all are over.
+  bool play(std::size_t plan, const std::function<bool()>& run);
+
+  // Until all have played theirs. The exit code: 130 where one was asked to stop; for who prints what all
+  // come to, that of a run that failed, and then it says which did.
+  int wait_for_all(bool stopped) const;
 
  private:
+  std::string own_failures() const;
+
   Ranks* ranks_;
   std::size_t ranks_per_run_;
   std::unique_ptr<Ranks> group_;
   std::size_t group_number_ = 0;
-  std::vector<std::size_t> groups_of_;  // by plan
+  std::vector<std::size_t> groups_of_;     // by plan
+  std::vector<std::string> names_;         // by plan, as what failed is told
+  std::map<std::size_t, Failure> failed_;  // of this rank's, by plan
 };
 
 }  // namespace fedep

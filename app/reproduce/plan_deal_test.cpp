@@ -40,8 +40,8 @@ TEST_F(PlanDeals, AllRunsAreOneProcesssThatIsAlone) {
   for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(deal.is_mine(i));
   EXPECT_EQ(deal.group(), nullptr);
   EXPECT_TRUE(deal.leads() && deal.speaks());
-  EXPECT_TRUE(deal.wait_for_all(false));
-  EXPECT_FALSE(deal.wait_for_all(true));
+  EXPECT_EQ(deal.wait_for_all(false), 0);
+  EXPECT_EQ(deal.wait_for_all(true), 130);
 }
 
 TEST_F(PlanDeals, EveryRunHasOneGroupWhichPlaysItWhole) {
@@ -96,8 +96,41 @@ TEST_F(PlanDeals, OneThatStopsIsHeardInTheEnd) {
   const std::vector<Plan> plans = plans_of(folder_.path(), {1, 1, 1});
   play_ranks(3, [&](Ranks& ranks) {
     const PlanDeal deal({.ranks = &ranks}, 1, plans);
-    EXPECT_TRUE(deal.wait_for_all(false));
-    EXPECT_FALSE(deal.wait_for_all(ranks.rank() == 2));
+    EXPECT_EQ(deal.wait_for_all(false), 0);
+    EXPECT_EQ(deal.wait_for_all(ranks.rank() == 2), 130);
+  });
+}
+
+TEST_F(PlanDeals, ARunThatFailsLeavesTheOthersAlone) {
+  const std::vector<Plan> plans = plans_of(folder_.path(), {1, 1, 1, 1});
+  std::mutex mutex;  // guards played, and what is printed
+  std::set<std::size_t> played;
+  testing::internal::CaptureStderr();
+  play_ranks(2, [&](Ranks& ranks) {
+    PlanDeal deal({.ranks = &ranks}, 1, plans);
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      if (!deal.is_mine(i)) continue;
+      EXPECT_TRUE(deal.play(i, [&] {
+        const std::lock_guard lock(mutex);
+        if (!played.insert(i).second || i == 2) throw InputError("no\nluck");
+        return true;
+      }));
+    }
+    EXPECT_EQ(deal.wait_for_all(false), ranks.rank() == 0 ? 2 : 0);
+    EXPECT_EQ(deal.wait_for_all(ranks.rank() == 1), 130);
+  });
+  EXPECT_EQ(played.size(), 4u);
+  const std::string told = "fedep: rank 0 on here: 2, seed 1: no luck\n";
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), told + told);
+}
+
+TEST_F(PlanDeals, ARunThatFailsForSomeOfAGroupEndsAll) {
+  const std::vector<Plan> plans = plans_of(folder_.path(), {1});
+  PlanDeal alone({}, 1, plans);
+  EXPECT_THROW(alone.play(0, []() -> bool { throw RunError("no luck"); }), RunError);
+  play_ranks(2, [&](Ranks& ranks) {
+    PlanDeal deal({.ranks = &ranks}, 2, plans);
+    EXPECT_THROW(deal.play(0, []() -> bool { throw RunError("no luck"); }), RunError);
   });
 }
 

@@ -222,7 +222,7 @@ int run_plans(const ReproduceOptions& options, Ranks* ranks) {
   if (ranks == nullptr || ranks->is_first()) check_before_work(options, plans);
   RunRecipeOptions how = run_options(options);
   how.ranks = ranks;
-  const PlanDeal deal(how, options.deal.ranks_per_run, plans);
+  PlanDeal deal(how, options.deal.ranks_per_run, plans);
   std::vector<std::optional<Result>> taken(plans.size());
   bool stopped = false;
   for (std::size_t i = 0; i < plans.size() && !stopped; ++i) {
@@ -234,14 +234,14 @@ int run_plans(const ReproduceOptions& options, Ranks* ranks) {
         : found.finished ? "finished already"
                          : plan.out.string());
     if (!deal.is_mine(i)) continue;
-    if (!found.finished) {
-      stopped = !play_plan(options, plan, deal, found.begun, taken[i]);
-    } else if (deal.leads()) {
-      taken[i] = read_result(options, plan);
-    }
+    stopped = !deal.play(i, [&] {
+      if (!found.finished) return play_plan(options, plan, deal, found.begun, taken[i]);
+      if (deal.leads()) taken[i] = read_result(options, plan);
+      return true;
+    });
   }
-  if (!deal.wait_for_all(stopped)) return 130;
-  if (!deal.speaks()) return 0;
+  const int ended = deal.wait_for_all(stopped);
+  if (ended != 0 || !deal.speaks()) return ended;
   std::vector<Result> results;
   for (std::size_t i = 0; i < plans.size(); ++i) {
     if (!taken[i]) {

@@ -213,7 +213,7 @@ int sweep(const SweepOptions& options, Ranks* ranks) {
   if (ranks == nullptr || ranks->is_first()) check_before_work(options, plans);
   RunRecipeOptions how = run_options(options);
   how.ranks = ranks;
-  const PlanDeal deal(how, options.deal.ranks_per_run, plans);
+  PlanDeal deal(how, options.deal.ranks_per_run, plans);
   bool stopped = false;
   for (std::size_t i = 0; i < plans.size() && !stopped; ++i) {
     const PlanDeal::Found found = deal.is_mine(i) ? deal.find(plans[i]) : PlanDeal::Found{};
@@ -222,10 +222,10 @@ int sweep(const SweepOptions& options, Ranks* ranks) {
         : found.finished ? "finished already"
                          : plans[i].out.string());
     if (!deal.is_mine(i) || found.finished) continue;
-    stopped = !play_plan(options, plans[i], deal, found.begun);
+    stopped = !deal.play(i, [&] { return play_plan(options, plans[i], deal, found.begun); });
   }
-  if (!deal.wait_for_all(stopped)) return 130;
-  if (!deal.speaks()) return 0;
+  const int ended = deal.wait_for_all(stopped);
+  if (ended != 0 || !deal.speaks()) return ended;
   std::vector<SweptCell> done;
   const std::size_t seeds = plans.size() / cells.size();
   for (std::size_t i = 0; i < plans.size(); ++i) {
