@@ -4,7 +4,7 @@
     mpi_test.py PROGRAM CRASH_AT_LIBRARY WRONG_SUM_LIBRARY [--cycles N] [--all]
 
 Starts ranks on this machine with Open MPI's mpirun. N: how often a run loses a random rank (default 8). With --all every recipe
-is played by 2, 3, 4 and 7 ranks of one and two threads; else each by one such number in turn.
+is played by 1, 2, 3, 4 and 7 ranks of one and two threads; else each by one such number in turn.
 """
 
 import argparse
@@ -29,7 +29,7 @@ signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM, signa
 CYCLES = 8
 EVERY = '"$OMPI_COMM_WORLD_RANK"'  # rank, where a program differs on one
 ALL = False
-NUMBERS = [(ranks, threads) for threads in (1, 2) for ranks in (3, 2, 7, 4)]
+NUMBERS = [*((ranks, threads) for threads in (1, 2) for ranks in (3, 2, 7, 4)), (1, 2)]
 MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
 # Containers may forbid that one process reads another one's memory; ranks that wait make room for those that work.
 QUIET = {
@@ -124,6 +124,7 @@ converged = 0.01
 SPARSE = SHARED_MEANS + "every = 2\nkeep = 2\n"
 MOMENTUM = 'optimizer = { name = "sgd", lr = 0.5, momentum = 0.9 }'
 PRIOR = "prior = { mean = 0.0, precision = 1.0 }\ndamping = \"1/K\""
+AVERAGE = "average = { rounds = 3 }\n"
 IVON = inferred("ivon", initial_scale=0.1, decay=0.95, samples=2)
 
 # Every algorithm and method, both memories of factors, both grids; "toy" has exact moments. `fedep list` says whether that is so.
@@ -145,6 +146,7 @@ RECIPES = {
     "fed_ep_not_saved": uneven("fed_ep", LAPLACE, checkpoint="factors = false"),
     "fed_ep_momentum": uneven("fed_ep", LAPLACE, server=MOMENTUM),
     "fed_ep_factor_clock": uneven("fed_ep", 'factor_clock = "round"\n' + LAPLACE, server=MOMENTUM),
+    "fed_ep_average": uneven("fed_ep", AVERAGE + 'hand_over = "average"\n' + LAPLACE).replace("rounds = 2\n", "rounds = 2\n" + AVERAGE),
     "fed_ep_curvature": uneven("fed_ep", 'curvature = "full"\n' + LAPLACE),
     **{f"fed_ep_{name}": uneven("fed_ep", inferred(name, **settings)) for name, settings in METHODS.items()},
     "fed_prox": uneven("fed_prox", "mu = 0.1"),
@@ -257,6 +259,7 @@ class SameBits(RanksTest):
     def assert_recipes_are_what_they_are_called(self):
         self.assertLess(self.expected["until_converged"][1][-1]["rounds"], 40)
         self.assertIn("curvature.safetensors", self.expected["fed_ep_curvature"][0])
+        self.assertIn("nll_average", self.expected["fed_ep_average"][1][-2])
         self.assertFalse(any(name.endswith(".site") for name in self.expected["fed_ep_not_saved"][0]))
         # The sites are 12 clients' at most; what is more are means.
         sites = {name: sum(file.endswith(".site") for file in files) for name, (files, _) in self.expected.items()}
@@ -274,7 +277,7 @@ class SameBits(RanksTest):
         self.expected = {name: self.alone(self.recipe(text)) for name, text in RECIPES.items()}
         self.assert_recipes_are_what_they_are_called()
         for i, name in enumerate(RECIPES):
-            for ranks, threads in NUMBERS if ALL else NUMBERS[i % len(NUMBERS) :][:1]:
+            for ranks, threads in [(1, 1), *NUMBERS] if ALL else NUMBERS[i % len(NUMBERS) :][:1]:
                 self.check(name, ranks, threads)
 
     def test_every_algorithm_and_method_is_played(self):
