@@ -54,7 +54,7 @@ std::string memory_warning(std::uint64_t factors, std::uint64_t means,
                            std::optional<std::uint64_t> available) {
   if (!available || factors + means <= *available) return {};
   const std::string shared =
-      means > 0 ? fmt::format(" ({:.1f} GB are q's means that they share)", double(means) / 1e9)
+      means > 0 ? fmt::format(" ({:.1f} GB are q's means, in each process)", double(means) / 1e9)
                 : "";
   return fmt::format(
       "clients' factors will take {:.1f} GB{} of this machine's memory, of which {:.1f} GB are "

@@ -28,7 +28,7 @@ std::uint64_t bytes_of_means(const Phase& phase, std::size_t weights);
 std::uint64_t factor_bytes(const Recipe& recipe, std::span<const Phase> phases, std::size_t clients,
                            std::span<const std::size_t> weights);
 
-// Of these means, bytes in memory wherever factors are; of the phase with most.
+// Of these means, bytes in memory of each process wherever factors are; of the phase with most.
 std::uint64_t mean_bytes(std::span<const Phase> phases, std::size_t weights);
 
 // What the system could still give; nothing where it does not say.

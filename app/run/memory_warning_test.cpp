@@ -78,7 +78,7 @@ TEST(MemoryWarning, NamesTheSettingWhereFactorsDoNotFit) {
 TEST(MemoryWarning, CountsMeansThatFactorsShareWhereverFactorsAre) {
   EXPECT_EQ(memory_warning(10, 5, 15), "");
   EXPECT_EQ(memory_warning(3000000000u, 2000000000u, 4000000000u),
-            "clients' factors will take 5.0 GB (2.0 GB are q's means that they share) of this "
+            "clients' factors will take 5.0 GB (2.0 GB are q's means, in each process) of this "
             "machine's memory, of which 4.0 GB are available; checkpoint.sites = \"disk\" keeps "
             "them in files");
   // They stay in memory though the factors are in files.
