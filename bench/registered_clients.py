@@ -63,7 +63,7 @@ def main():
     print(f"{'clients':>9} {'CPU s':>7} {'resident MB':>12} {'bytes a client':>15}")
     for clients in map(int, options.clients.split(",")):
         seconds, resident = measure(program, clients)
-        slope = "" if first is None else f"{(resident - first[1]) / (clients - first[0]):.0f}"
+        slope = "" if first is None else f"{(resident - first[1]) / (clients - first[0]):.1f}"
         first = first or (clients, resident)
         print(f"{clients:>9} {seconds:>7.2f} {resident / 1e6:>12.1f} {slope:>15}", flush=True)
 

@@ -18,6 +18,7 @@
 #include "fedep/sim/place/serial.h"
 #include "fedep/sim/place/threads.h"
 #include "fedep/sim/score/evaluation.h"
+#include "fedep/sim/task.h"
 #include "fedep/sim/test_images.h"
 #include "fedep/sim/test_recipe.h"
 #include "fedep/store/run_keeper.h"
@@ -280,6 +281,22 @@ TEST(Memory, OfAStatefulRunGrowsWithTheClientsVisited) {
     const double sites = double(growth.remembered - 4) * kSite;  // four were there before
     EXPECT_NEAR(double(growth.bytes), sites, 0.02 * sites + 20000) << clients;
   }
+}
+
+// Heap of a task whose clients' examples are made when somebody asks for them.
+double bytes_registered(int clients) {
+  Recipe recipe = recipe_for("linear", "fed_ep", "laplace");
+  recipe.data.name = "random_tags";
+  recipe.data.clients = clients;
+  const std::size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
+  const std::unique_ptr<Task> task = make_task(recipe, "");
+  return double(mallinfo2().uordblks + mallinfo2().hblkhd - before);
+}
+
+TEST(Memory, OfAClientThatIsRegisteredIsLessThanAHundredBytes) {
+  if (!heap_is_counted()) GTEST_SKIP() << "this heap is not counted";
+  // Its id twice, in the data set and in the population, with numbers, and its place among all keys.
+  EXPECT_NEAR((bytes_registered(101000) - bytes_registered(1000)) / 100000, 40 + 48 + 4, 0.5);
 }
 
 }  // namespace
