@@ -581,9 +581,15 @@ class Dealt(TableTest):
             self.assertEqual(contents(out / f"seed-{seed}"), runs[f"seed-{seed}"])
         self.assertEqual(play(2, *arguments, "--out", out).returncode, 0)
         self.assertEqual(contents(out / "seed-2"), runs["seed-2"])
-        # Ranks of a group need each other.
-        done = play(2, *arguments, "--out", out, "--ranks-per-run", 2, "--set", "client.epochs=1", program=program)
-        self.assertNotEqual(done.returncode, 0)
+
+    def test_a_run_that_fails_for_one_of_a_group_ends_all(self):
+        out = self.new_run()
+        arguments = ["sweep", self.recipe(RECIPES["fed_ep_laplace"]), "--seeds", "1,2,3", "--out", out, "--ranks-per-run", 2]
+        done = play(2, *arguments, program=self.crashing(out / "seed-2/sites", 1, AT=3, HOW="ENOSPC"))
+        self.assert_refused(done, 1, "rank 1 on", "No space left on device")
+        self.assertTrue((out / "seed-2").exists())
+        self.assertFalse((out / "seed-3").exists())
+        self.assertEqual(play(2, *arguments).returncode, 0)
 
     def test_a_row_that_fails_leaves_the_others_alone(self):
         _, lines, runs = self.reproduce("alone")
