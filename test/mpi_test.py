@@ -209,6 +209,13 @@ class RanksTest(FolderTest):
         self.assertEqual(launcher.returncode, 130, errors)
         return errors
 
+    def ranks_of(self, launcher):
+        """Process ids of what a launcher started."""
+        found = []
+        for task in Path(f"/proc/{launcher.pid}/task").iterdir():
+            found += [int(pid) for pid in (task / "children").read_text().split()]
+        return [pid for pid in found if str(PROGRAM.path) in Path(f"/proc/{pid}/cmdline").read_text()]
+
     def recipe(self, text):
         file = self.folder / "recipe.toml"
         file.write_text(text)
@@ -329,13 +336,6 @@ class Lost(RanksTest):
             over(ranks, "run", recipe, "--out", out, *more),
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=QUIET,
         )
-
-    def ranks_of(self, launcher):
-        """Process ids of what a launcher started."""
-        found = []
-        for task in Path(f"/proc/{launcher.pid}/task").iterdir():
-            found += [int(pid) for pid in (task / "children").read_text().split()]
-        return [pid for pid in found if str(PROGRAM.path) in Path(f"/proc/{pid}/cmdline").read_text()]
 
     def assert_gone(self, pids):
         end = time.monotonic() + 30
@@ -602,6 +602,18 @@ class Dealt(TableTest):
         _, told, played = self.reproduce(folder.name, 3)
         self.assertEqual(played, runs)
         self.assertEqual(told, lines)
+
+    def test_a_rank_that_is_told_by_itself_to_stop_stops_alone(self):
+        recipe = self.recipe(uneven("fed_ep", LAPLACE).replace("rounds = 5", "rounds = 300"))
+        arguments = ["sweep", recipe, "--seeds", "1,2", "--out", self.new_run()]
+        launcher = subprocess.Popen(over(2, *arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=QUIET)
+        logs = [arguments[-1] / f"seed-{seed}/log.jsonl" for seed in (1, 2)]
+        wait_for(self, lambda: all(text_in(log).count('"round"') >= 3 for log in logs), launcher)
+        os.kill(self.ranks_of(launcher)[0], signal.SIGUSR1)
+        _, errors = launcher.communicate(timeout=120)
+        self.assertEqual(launcher.returncode, 130, errors)
+        self.assertEqual(sum('"kind":"end"' in log.read_text() for log in logs), 1)
+        self.assertEqual(play(2, *arguments).returncode, 0)
 
     def test_a_group_that_is_stopped_in_the_round_of_curvature_stops_together(self):
         recipe = self.recipe(self.CURVED)
