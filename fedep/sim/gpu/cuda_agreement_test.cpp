@@ -1,5 +1,5 @@
-// Rounds with chains on the GPU against rounds on one core, which are the specification: every
-// algorithm with every method, clients of unequal size. Laplace and NGVI take the labels that the
+// Rounds with chains on the GPU against rounds on one core, which are the specification: FedEP and
+// FedSEP with every method, other algorithms with one, clients of unequal size. Laplace and NGVI take the labels that the
 // CPU drew, since a single other label moves more than rounding does; how often labels differ is
 // counted apart.
 #include "fedep/sim/gpu/test_cuda_agreement.h"
@@ -152,7 +152,7 @@ TEST_P(CudaAgreement, ThreeRoundsEndWhereTheCpuEnds) {
   expect_agreement(world, GetParam().method == "laplace" || GetParam().method == "ngvi");
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryAlgorithmAndMethod, CudaAgreement, testing::ValuesIn(settings()),
+INSTANTIATE_TEST_SUITE_P(AlgorithmsAndMethods, CudaAgreement, testing::ValuesIn(settings()),
                          [](const auto& given) { return name_of(given.param); });
 
 class CudaLearningTest : public testing::Test {
