@@ -126,8 +126,6 @@ TEST(ScoreState, APosteriorHasATemperatureOfItsDraws) {
   EXPECT_GT(played.state.average.lambda_number, 0);
 }
 
-// A task that has been told the calibration rows' labels wrong would find another temperature, but
-// not other weights.
 TEST(ScoreState, CalibrationRowsAreNobodysToTrainOn) {
   const auto task = make_task(recipe("calibration_fraction = 0.2", kAverage), {});
   const Dataset& data = *task->data();
