@@ -34,6 +34,8 @@ struct Method {
   // The part of a visit's precision that is a setting still, after so many batches of squared
   // gradients. Null: none is.
   double (*start_left)(const InferenceSettings& settings, double batches) = nullptr;
+  // Whether its precisions follow from alpha. Null: they never do.
+  bool (*reads_alpha)(const InferenceSettings& settings) = nullptr;
 };
 
 std::span<const Method> methods();
@@ -41,6 +43,8 @@ std::span<const Method> methods();
 const Method& find_method(std::string_view name);
 // The named method's own check.
 void check_inference(const InferenceSettings& settings, int chain_epochs);
+// Whether visits give other answers with another alpha; methods that are no row of this table read none.
+bool reads_alpha(const InferenceSettings& settings);
 // Throws InputError if a chain ends before its first posterior sample: FedPA would then be FedAvg.
 void check_samples(const InferenceSettings& settings, int chain_epochs);
 

@@ -292,6 +292,24 @@ TEST(Methods, AreFoundByNameAndAnUnknownOneGetsASuggestion) {
   }
 }
 
+TEST(Methods, AnswerOtherwiseWithAnotherAlphaWhereTheySayThatTheyReadIt) {
+  for (const Method& method : methods()) {
+    for (const bool rescale : {false, true}) {
+      InferenceSettings settings{.name = std::string(method.name), .alpha = 0.5};
+      settings.rescale = rescale;
+      settings.initial_scale = 1;
+      Script script, other;
+      const Q before = tilted_of(script, settings);
+      const bool reads = reads_alpha(settings);
+      settings.alpha = 0.7;
+      EXPECT_EQ(tilted_of(other, settings) != before, reads) << method.name << " " << rescale;
+      settings.family = FamilyChoice::full;
+      EXPECT_FALSE(reads_alpha(settings));
+    }
+  }
+  EXPECT_FALSE(reads_alpha(named("quadrature")));
+}
+
 // A core's storage and a GPU's have a table each, made from the same rows.
 TEST(Methods, AreTheSameForEveryStorage) {
   for (const Method& method : methods()) {

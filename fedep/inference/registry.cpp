@@ -41,6 +41,12 @@ void check_inference(const InferenceSettings& settings, int chain_epochs) {
   if (method.check != nullptr) method.check(settings, chain_epochs);
 }
 
+bool reads_alpha(const InferenceSettings& settings) {
+  if (settings.family == FamilyChoice::full) return false;
+  const auto found = std::ranges::find(kMethods, settings.name, &Method::name);
+  return found != kMethods.end() && found->reads_alpha != nullptr && found->reads_alpha(settings);
+}
+
 void check_samples(const InferenceSettings& settings, int chain_epochs) {
   if (chain_epochs > settings.mixin_epochs) return;
   fail("phase.inference", "client.epochs with posterior samples",

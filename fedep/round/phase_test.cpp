@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "fedep/algorithm/damping.h"
 #include "fedep/message/error.h"
 
 namespace fedep {
@@ -92,6 +93,18 @@ TEST(OptimizerScale, OfALinearScheduleIsACooldowns) {
       diagonal_if_exact)[1];
   for (std::int64_t round = 401; round < 1500; ++round) {
     EXPECT_EQ(optimizer_scale(a, round, 0.1), optimizer_scale(b, round, 0.1));
+  }
+}
+
+TEST(OptimizerScale, IsDampingTimesSchedule) {
+  Recipe recipe = with_schedule({.server_rate = RoundSchedule{.to = 0.1}});
+  const Phase inside = plan_phases(recipe, diagonal_if_exact)[1];
+  recipe.server.damping = {.rule = DampingRule::decaying, .outside = true};
+  const Phase outside = plan_phases(recipe, diagonal_if_exact)[1];
+  for (std::int64_t round = 0; round < 1099; round += 50) {
+    const double delta = damping(outside.damping, 7, std::size_t(round));
+    EXPECT_DOUBLE_EQ(optimizer_scale(outside, 401 + round, delta),
+                     delta * optimizer_scale(inside, 401 + round, delta));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "fedep/config/rule.h"
+#include "fedep/inference/method.h"
 #include "fedep/inference/rows/row_method.h"
 #include "fedep/message/error.h"
 #include "fedep/model/registry.h"
@@ -133,6 +134,18 @@ std::string decide_phase(Recipe& recipe, const Task& task, std::size_t i) {
   return full_by(phase, asked ? ", as asked" : "", has_extras(recipe.model));
 }
 
+// Factors begin with alpha N before any round, so that a schedule is of what visits read.
+void check_alpha_schedule(const PhaseSettings& phase, std::size_t i) {
+  if (!phase.schedule || !phase.schedule->alpha || reads_alpha(*phase.inference)) return;
+  const InferenceSettings& inference = *phase.inference;
+  const bool full = inference.family == FamilyChoice::full;
+  throw InputError(
+      fmt::format("phase.{}.schedule.alpha must go with a method whose precision alpha sets, "
+                  "scaled_identity or "
+                  "sample_moments with rescale, but {}{} does not read it",
+                  i, inference.name, full ? " of the full family" : ""));
+}
+
 }  // namespace
 
 FamilyDecision decide_families(const Recipe& recipe, const Task& task) {
@@ -142,6 +155,7 @@ FamilyDecision decide_families(const Recipe& recipe, const Task& task) {
     if (algorithm.needs != Needs::tilted) continue;
     decision.reasons.push_back(fmt::format("phase.{} ({}): {}", i, algorithm.name,
                                            decide_phase(decision.recipe, task, i)));
+    check_alpha_schedule(decision.recipe.phases[i], i);
   }
   return decision;
 }

@@ -27,8 +27,8 @@ struct FamilyDecision {
   std::vector<std::string> reasons = {};
 };
 
-// Throws InputError for a family that is asked for and cannot be had, naming what stands in its way, and
-// for a phase that needs a method's name.
+// Throws InputError for a family that is asked for and cannot be had, naming what stands in its way, for a
+// phase that needs a method's name, and for a schedule of an alpha that the method does not read.
 FamilyDecision decide_families(const Recipe& recipe, const Task& task);
 
 // Families, and cooldowns of methods that draw, that `given` leaves open are those of a run whose directory

@@ -211,6 +211,29 @@ TEST_F(FamilyChoices, ARunOfBeforeKeepsTheFamilyOfItsMethod) {
   EXPECT_EQ(decided_as_before(there, decision, decision), decision);
 }
 
+TEST_F(FamilyChoices, ASchedulesAlphaMustBeRead) {
+  Recipe recipe = table_recipe();
+  recipe.phases[0].schedule.emplace().alpha.emplace();
+  for (const auto& [name, family] : {std::pair{"laplace", FamilyChoice::diagonal},
+                                     {"laplace", FamilyChoice::automatic},
+                                     {"map", FamilyChoice::automatic},
+                                     {"", FamilyChoice::automatic}}) {
+    recipe.phases[0].inference = named(name, family);
+    const std::string said = refusal(recipe);
+    EXPECT_EQ(said.find("phase.0.schedule.alpha must go with"), 0u) << name << ": " << said;
+    const bool full = family == FamilyChoice::automatic && std::string(name) != "map";
+    EXPECT_EQ(said.find("of the full family") != said.npos, full) << name;
+  }
+  recipe.phases[0].inference = named("scaled_identity");
+  EXPECT_NO_THROW(decided(recipe));
+  recipe.client.epochs = 2;
+  recipe.phases[0].inference = named("sample_moments");
+  recipe.phases[0].inference->shrinkage = 0.1;
+  EXPECT_EQ(refusal(recipe).find("phase.0.schedule.alpha must go with"), 0u);
+  recipe.phases[0].inference->rescale = true;
+  EXPECT_NO_THROW(decided(recipe));
+}
+
 TEST_F(FamilyChoices, AGpuRefusesItByTheNameOfAnother) {
   const Recipe recipe = table_recipe();
   EXPECT_EQ(message_of<InputError>([&] { refuse_full_family(decided(recipe).recipe, "cuda"); }),
