@@ -8,7 +8,7 @@
 // what 97.5 % of held-out images have; without such draws its energy alone, beyond what 95 % have.
 //
 // Energy stays beside mutual information since that has a blind side: the variance of a linear output grows with
-// the image, so that draws agree about a black one, most of all where precisions are of single weights.
+// the image, so that draws agree about dark ones (docs/images.md has figures).
 #pragma once
 
 #include <cstddef>
