@@ -86,6 +86,25 @@ class OwnModelTest(FolderTest):
             self.assertAlmostEqual(json.loads(line)["probabilities"]["yes"], p, places=5)
         self.assertNotEqual((self.folder / "exported/model.pt").read_bytes(), (self.folder / "stays.pt").read_bytes())
 
+    def test_exported_modules_predict_at_their_temperatures(self):
+        self.shell("python3 make_data.py && python3 make_model.py")
+        # Long steps on few rows, for a network that is too sure.
+        settings = "data.calibration_fraction=0.7 client.optimizer.lr=0.3 phase.0.average.rounds=5"
+        self.shell(f"fedep run stays.toml --data . --out run --rounds 10 --set {settings}")
+        self.shell("fedep export run --out exported --format torchscript")
+        script = self.folder / "use_model.py"
+        predict = "fedep predict run --data new.csv --samples 0 --format jsonl"
+        for module, options in (("model.pt", ""), ("average.pt", " --average")):
+            script.write_text(re.sub(r"\w+\.pt", module, script.read_text()))
+            printed = json.loads(self.shell("python3 use_model.py").stdout)
+            told, plain = (
+                [json.loads(line)["probabilities"]["yes"] for line in self.shell(command).stdout.splitlines()]
+                for command in (predict + options, predict + options + " --no-temperature")
+            )
+            for p, expected in zip(printed, told, strict=True):
+                self.assertAlmostEqual(p, expected, places=5)
+            self.assertGreater(max(abs(a - b) for a, b in zip(told, plain, strict=True)), 1e-3, module)
+
     def test_the_recipe_forgets_the_precision_that_its_posterior_began_with(self):
         settings = tomllib.loads(self.shell("fedep check stays.toml --settings").stdout)
         posterior = settings["phase"][1]

@@ -64,6 +64,10 @@ Metadata with_temperature(Metadata about, double temperature) {
   return about;
 }
 
+Metadata about_weights(const SavedPosterior& saved, const std::string& what, double temperature) {
+  return with_temperature(with_doubts(metadata_of(saved, what), saved), temperature);
+}
+
 fs::path write_weights(const SavedPosterior& saved, const HostVector<float>& values,
                        const std::string& what, double temperature, const fs::path& folder) {
   std::vector<TensorView> tensors;
@@ -73,8 +77,7 @@ fs::path write_weights(const SavedPosterior& saved, const HostVector<float>& val
     begin += tensor.size();
   }
   const fs::path path = folder / (what + ".safetensors");
-  const Metadata about = with_doubts(metadata_of(saved, what), saved);
-  write_safetensors(path, tensors, with_temperature(about, temperature));
+  write_safetensors(path, tensors, about_weights(saved, what, temperature));
   return path;
 }
 
@@ -141,7 +144,9 @@ void run_module(const Options& options) {
     throw InputError(
         "export: --draws must go with the format safetensors, but is with torchscript");
   }
-  print_bytes(export_module(options.path, options.out).string() + "\n");
+  for (const fs::path& path : export_modules(options.path, options.out)) {
+    print_bytes(path.string() + "\n");
+  }
 }
 
 struct Format {
@@ -207,19 +212,29 @@ fs::path export_draws(const fs::path& run_or_checkpoint, const fs::path& folder,
   }
   make_folder(folder);
   const fs::path path = folder / "draws.safetensors";
-  const Metadata about = with_doubts(metadata_of(saved, "draws"), saved);
-  write_safetensors(path, tensors, with_temperature(about, saved.state.temperatures.marginal));
+  write_safetensors(path, tensors,
+                    about_weights(saved, "draws", saved.state.temperatures.marginal));
   return path;
 }
 
-fs::path export_module(const fs::path& run_or_checkpoint, const fs::path& folder) {
+std::vector<fs::path> export_modules(const fs::path& run_or_checkpoint, const fs::path& folder) {
   const SavedPosterior saved = read_posterior(run_or_checkpoint);
 #ifdef FEDEP_WITH_TORCH
   make_folder(folder);
-  const fs::path path = folder / "model.pt";
-  const HostVector<float> theta = point_estimate(saved.state);
-  save_torchscript(saved.recipe.model, saved.layout, theta.span(), path);
-  return path;
+  std::vector<fs::path> written;
+  const auto write = [&](const char* name, const HostVector<float>& theta, const std::string& what,
+                         double temperature) {
+    written.push_back(folder / name);
+    save_torchscript(saved.recipe.model, saved.layout, theta.span(), written.back(),
+                     about_weights(saved, what, temperature));
+  };
+  const Temperatures& t = saved.state.temperatures;
+  write("model.pt", point_estimate(saved.state), "mean", t.point);
+  fs::remove(folder / "average.pt");  // of an export before
+  if (saved.state.average.rounds > 0) {
+    write("average.pt", saved.state.average.mean, "average", t.average);
+  }
+  return written;
 #else
   (void)folder;
   throw InputError("export: format torchscript needs a build with FEDEP_WITH_TORCH=ON");

@@ -4,7 +4,9 @@
 //                 full covariance matrix also covariance.safetensors, [weights, weights]
 //                 --draws N: draws.safetensors, each tensor with its N draws one after another, [N, …]
 //                 Where deviations are withheld, mean.safetensors says why in its metadata
-//   torchscript   model.pt, a module whose parameters are the posterior's mean
+//                 average.safetensors and average_spread.safetensors, where the run kept an average
+//   torchscript   model.pt, a module whose parameters are the posterior's mean, and average.pt; the
+//                 safetensors' metadata are extra files of theirs, `temperature` among them
 //
 // No data are needed: the checkpoint says what the tensors are.
 #pragma once
@@ -26,9 +28,9 @@ std::vector<std::filesystem::path> export_safetensors(
 std::filesystem::path export_draws(const std::filesystem::path& run_or_checkpoint,
                                    const std::filesystem::path& folder, int draws);
 
-// Throws InputError in a build without torch.
-std::filesystem::path export_module(const std::filesystem::path& run_or_checkpoint,
-                                    const std::filesystem::path& folder);
+// What was written. Throws InputError in a build without torch.
+std::vector<std::filesystem::path> export_modules(const std::filesystem::path& run_or_checkpoint,
+                                                  const std::filesystem::path& folder);
 
 void add_export_command(Command& app, int& exit_code);
 

@@ -106,9 +106,9 @@ TEST(Export, AModuleNeedsTorchAndSaysSo) {
   const TestRun run;
   const auto out = run.folder().path() / "out";
 #ifdef FEDEP_WITH_TORCH
-  EXPECT_TRUE(std::filesystem::exists(export_module(run.path(), out)));
+  EXPECT_TRUE(std::filesystem::exists(export_modules(run.path(), out).at(0)));
 #else
-  EXPECT_THAT(message_of<InputError>([&] { export_module(run.path(), out); }),
+  EXPECT_THAT(message_of<InputError>([&] { export_modules(run.path(), out); }),
               testing::HasSubstr("FEDEP_WITH_TORCH=ON"));
 #endif
 }

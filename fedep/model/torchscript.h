@@ -10,8 +10,10 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "fedep/config/recipe.h"
 #include "fedep/data/dataset.h"
@@ -25,7 +27,10 @@ std::unique_ptr<Model> make_torchscript(const ModelSettings& settings, const Dat
 // torch::jit::load. Of a torchscript model: the file at settings.path with other parameters. Built-in
 // models are written out in TorchScript; theirs take rows, or images [n, height, width, channels],
 // and have the layout's names. Throws InputError if the layout is not the model's.
+// `about`: extra files of the archive by their names, which torch.jit.load reads on demand. A module's own
+// attributes may have any name, so that what is said of it is not among them.
 void save_torchscript(const ModelSettings& settings, const Layout& layout,
-                      std::span<const float> theta, const std::filesystem::path& path);
+                      std::span<const float> theta, const std::filesystem::path& path,
+                      const std::map<std::string, std::string>& about = {});
 
 }  // namespace fedep

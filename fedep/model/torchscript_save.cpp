@@ -110,13 +110,14 @@ Module with_parameters(const ModelSettings& settings, const Layout& layout,
 }  // namespace
 
 void save_torchscript(const ModelSettings& settings, const Layout& layout,
-                      std::span<const float> theta, const std::filesystem::path& path) {
+                      std::span<const float> theta, const std::filesystem::path& path,
+                      const std::map<std::string, std::string>& about) {
   check_same_size("save_torchscript", "theta", size_of(layout), theta.size());
   const Module module = find_model(settings.name).is_module
                             ? with_parameters(settings, layout, theta)
                             : built_in(settings, layout, theta);
   try {
-    module.save(path.string());
+    module.save(path.string(), {about.begin(), about.end()});
   } catch (const std::exception&) {
     throw RunError(fmt::format("{}: cannot write", path.string()));
   }

@@ -75,6 +75,24 @@ TEST(SaveTorchscript, AModuleOfOnesOwnKeepsItsForward) {
   EXPECT_EQ(came, theta);
 }
 
+// Also where the file before had other words about it, or a module has a parameter of that name.
+TEST(SaveTorchscript, WhatIsSaidOfAModuleIsInExtraFiles) {
+  const TemporaryFolder folder;
+  const auto first = folder.path() / "own.pt", second = folder.path() / "trained.pt";
+  torch::jit::Module own("own");
+  own.register_parameter("temperature", torch::ones({2}), false);
+  own.define("def forward(self, x):\n  return x * self.temperature\n");
+  own.save(first.string(), {{"temperature", "7"}, {"note", "old"}});
+  const std::vector<float> theta{3, 4};
+  save_torchscript({.name = "torchscript", .path = first.string()}, {{"temperature", {2}}}, theta,
+                   second, {{"temperature", "1.5"}});
+  torch::jit::ExtraFilesMap about{{"temperature", ""}, {"note", ""}};
+  const torch::jit::Module loaded = torch::jit::load(second.string(), torch::kCPU, about);
+  EXPECT_EQ(about["temperature"], "1.5");
+  EXPECT_EQ(about["note"], "");
+  EXPECT_EQ(loaded.attr("temperature").toTensor()[1].item<float>(), 4);
+}
+
 TEST(SaveTorchscript, OtherTensorsAreRefused) {
   const TemporaryFolder folder;
   const auto path = folder.path() / "model.pt";
