@@ -90,6 +90,15 @@ std::vector<std::string> idle_schedules(const Phase& phase) {
   return names;
 }
 
+// A tail that is longer than its phase, and so of the rounds in which q was still on its way; or nothing.
+std::string long_tail(const Phase& phase) {
+  if (!phase.average || phase.average->kind != AverageKind::tail) return {};
+  if (phase.average->rounds <= phase.rounds) return {};
+  return fmt::format(
+      "the average is of the phase's last {} rounds, and the phase has {}: it is of all of them",
+      phase.average->rounds, phase.rounds);
+}
+
 // A table's clients of whom some are not asked in a round, where all of them could be; or nothing.
 std::string unasked_clients(const Phase& phase, const Task& task) {
   const std::size_t clients = task.population().size();
@@ -210,7 +219,7 @@ std::vector<std::string> warnings_of(const Recipe& recipe, const std::vector<Pha
                                   i, name, schedule));
     }
     for (const std::string& line :
-         {standstill(phases[i]), unasked_clients(phases[i], task),
+         {standstill(phases[i]), long_tail(phases[i]), unasked_clients(phases[i], task),
           lost_steps(recipe, phases[i], task), beginning_problem(recipe, phases[i], task)}) {
       if (!line.empty()) lines.push_back(fmt::format("phase.{} ({}): {}", i, name, line));
     }

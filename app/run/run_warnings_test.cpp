@@ -79,6 +79,18 @@ TEST(RunWarnings, NameSchedulesThatStopTheServer) {
   EXPECT_THAT(of({.kind = ScheduleKind::constant, .from = 0.5}), IsEmpty());
 }
 
+TEST(RunWarnings, SayThatATailIsLongerThanItsPhase) {
+  Recipe recipe = parse_recipe(ward_recipe(kFedEp));  // 6 rounds
+  recipe.phases[0].average = AverageSettings{.kind = AverageKind::tail, .rounds = 6};
+  EXPECT_THAT(warnings_for(recipe, ward_table()), IsEmpty());
+  recipe.phases[0].average->rounds = 7;
+  EXPECT_THAT(warnings_for(recipe, ward_table()),
+              ElementsAre("phase.0 (fed_ep): the average is of the phase's last 7 rounds, and the "
+                          "phase has 6: it is of all of them"));
+  recipe.phases[0].average->kind = AverageKind::exponential;
+  EXPECT_THAT(warnings_for(recipe, ward_table()), IsEmpty());
+}
+
 // 80 training rows a ward are four batches of 20; a tenth less are three, or four with the rest.
 TEST(RunWarnings, SayWhatCalibrationRowsCostInSteps) {
   Recipe recipe = parse_recipe(ward_recipe(kFedEp));
