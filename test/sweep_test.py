@@ -109,6 +109,7 @@ class Sweep(unittest.TestCase):
 
     def test_a_seed_is_counted_once(self):
         self.assertIn("has 1 twice", self.sweep("--seeds", "1,2,1", code=2).stderr)
+        self.assertIn("but is both", self.sweep("--grid", "seed=1,2", "--seeds", "3,4", code=2).stderr)
         self.assertFalse(list(self.path.glob("out/*/*")))
 
     def test_runs_of_other_data_are_refused_by_name(self):

@@ -79,7 +79,10 @@ std::vector<Plan> plans_of(const SweepOptions& options, const std::vector<Cell>&
   return plans;
 }
 
-void check_seeds(const std::vector<std::uint64_t>& seeds) {
+void check_seeds(const std::vector<std::uint64_t>& seeds, std::span<const GridKey> grid) {
+  if (!seeds.empty() && std::ranges::find(grid, "seed", &GridKey::key) != grid.end()) {
+    throw InputError("sweep: seed must be a key of --grid or given by --seeds, but is both");
+  }
   for (const std::uint64_t seed : seeds) {
     if (std::ranges::count(seeds, seed) < 2) continue;
     throw InputError(fmt::format("sweep: --seeds must name a seed once, but has {} twice", seed));
@@ -206,7 +209,7 @@ int sweep(const SweepOptions& options, Ranks* ranks) {
   std::vector<GridKey> grid;
   for (const std::string& text : options.grid) grid.push_back(parse_grid_key(text));
   const std::vector<Cell> cells = cells_of(grid);
-  check_seeds(options.seeds);
+  check_seeds(options.seeds, grid);
   const std::vector<Plan> plans = plans_of(options, cells);
   check_device(options.device, options.precision, ranks != nullptr);
   check_scratch(options.scratch);
