@@ -112,6 +112,14 @@ class Sweep(unittest.TestCase):
         self.assertIn("but is both", self.sweep("--grid", "seed=1,2", "--seeds", "3,4", code=2).stderr)
         self.assertFalse(list(self.path.glob("out/*/*")))
 
+    def test_runs_of_other_settings_are_refused_before_any_is_played(self):
+        self.sweep("--grid", "client.epochs=3", "--seeds", "1")
+        again = ("--grid", "client.epochs=1,3", "--seeds", "1", "--set")
+        said = self.sweep(*again, "client.batch=7", code=2).stderr
+        self.assertIn("was played with other settings, [client] batch =", said)
+        self.assertFalse((self.path / "out/client.epochs=1").exists())
+        self.sweep(*again, "evaluate.every=4")  # may differ
+
     def test_runs_of_other_data_are_refused_by_name(self):
         """Means are over runs of the same data."""
         rows = [f"{'ab'[i % 2]},{i % 7},{(i * i) % 5 % 2}" for i in range(60)]

@@ -6,9 +6,19 @@
 #include "fedep/sim/family_choice.h"
 #include "fedep/store/curvature_file.h"
 #include "fedep/store/log/history.h"
+#include "fedep/store/same_recipe.h"
 #include "fedep/store/verdict.h"
 
 namespace fedep {
+
+namespace {
+
+// Where it leaves something open, as it was decided there.
+Recipe decided_as_there(const Recipe& there, const Recipe& recipe) {
+  return with_families_of(there, with_factor_starts_of(there, recipe));
+}
+
+}  // namespace
 
 bool is_begun(const std::filesystem::path& run) {
   return std::filesystem::exists(run / "recipe.toml");
@@ -17,10 +27,15 @@ bool is_begun(const std::filesystem::path& run) {
 bool is_finished(const Recipe& recipe, const std::filesystem::path& run) {
   if (!is_begun(run) || !std::filesystem::exists(run / "log.jsonl")) return false;
   const Recipe there = read_recipe(run / "recipe.toml");
-  const Recipe now = with_factor_starts_of(there, recipe);
-  if (!(there == with_families_of(there, now))) return false;
+  if (!(there == decided_as_there(there, recipe))) return false;
   if (!is_finished(recipe, read_history(run / "log.jsonl"))) return false;
   return !has_curvature(recipe) || std::filesystem::exists(curvature_path(run));
+}
+
+std::optional<std::string> other_settings(const Recipe& recipe, const std::filesystem::path& run) {
+  if (!is_begun(run)) return std::nullopt;
+  const Recipe there = read_recipe(run / "recipe.toml");
+  return recipe_difference(there, decided_as_there(there, recipe));
 }
 
 }  // namespace fedep

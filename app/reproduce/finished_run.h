@@ -2,6 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
+#include <string>
 
 #include "fedep/config/recipe.h"
 
@@ -10,5 +12,7 @@ namespace fedep {
 bool is_begun(const std::filesystem::path& run);
 // Of a run that was played by this recipe to its end.
 bool is_finished(const Recipe& recipe, const std::filesystem::path& run);
+// In what a run that was begun differs from this recipe, so that it does not go on by it; nothing where it may.
+std::optional<std::string> other_settings(const Recipe& recipe, const std::filesystem::path& run);
 
 }  // namespace fedep

@@ -128,6 +128,11 @@ void check_before_work(const SweepOptions& options, const std::vector<Plan>& pla
   std::vector<Plan> finished, unfinished;
   for (const Plan& plan : plans) {
     (is_finished(plan.recipe, plan.out) ? finished : unfinished).push_back(plan);
+    if (const auto differs = other_settings(plan.recipe, plan.out)) {
+      throw InputError(fmt::format(
+          "sweep: {} was played with other settings, {}: take the run away, or name another --out",
+          plan.out.string(), *differs));
+    }
   }
   check_same_data(options, finished);
   check_reproduce(unfinished,
