@@ -67,7 +67,7 @@ TEST(RiskText, IsOfBothWhereThereIsATemperature) {
   const TemporaryFolder folder;
   folder.write("wards.csv", ward_table());
   Recipe recipe = parse_recipe(ward_recipe(kFedEp));
-  recipe.data.calibration_fraction = 0.2;
+  recipe.data.calibration_fraction = 0.4;
   recipe.evaluate.samples = 8;
   const auto run = folder.path() / "run";
   run_recipe(recipe, {.out = run, .data = folder.path()});
