@@ -159,8 +159,8 @@ std::unique_ptr<Dataset> open_task_data(const Recipe& recipe,
   if (calibration == 0) return data;
   if (!has_temperature(data->info().target)) {
     throw InputError(
-        "data.calibration_fraction must be 0 where a number or a count is predicted: a temperature "
-        "is of probabilities");
+        "data.calibration_fraction must be 0 where a number, a count or a time to event is "
+        "predicted: a temperature is of probabilities");
   }
   // So large a part of those that are left.
   return without_calibration_rows(std::move(data), calibration / (1 - validation));

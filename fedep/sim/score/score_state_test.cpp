@@ -8,6 +8,7 @@
 
 #include "fedep/config/read_recipe.h"
 #include "fedep/message/error.h"
+#include "fedep/message/test_folder.h"
 #include "fedep/round/executor_place.h"
 #include "fedep/round/run.h"
 #include "fedep/sim/place/places.h"
@@ -146,6 +147,14 @@ TEST(ScoreState, ACalibrationFractionIsOfAllTrainingRows) {
   const double alone = calibration_rows("calibration_fraction = 0.3");
   const double beside = calibration_rows("calibration_fraction = 0.3\nvalidation_fraction = 0.5");
   EXPECT_NEAR(beside / alone, 1, 0.15);
+}
+
+TEST(ScoreState, NumbersHaveNoTemperature) {
+  Recipe numbers = recipe("calibration_fraction = 0.2", kAverage);
+  numbers.data.name = "regression";
+  EXPECT_EQ(message_of<InputError>([&] { (void)make_task(numbers, {}); }),
+            "data.calibration_fraction must be 0 where a number, a count or a time to event is "
+            "predicted: a temperature is of probabilities");
 }
 
 TEST(ScoreState, FractionsThatLeaveNothingAreRefused) {
