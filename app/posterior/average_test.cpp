@@ -339,6 +339,23 @@ TEST(AveragedRun, ThatHasNotBegunYetSaysWhenItDoes) {
   EXPECT_NO_THROW(at(4));
 }
 
+// Of a point estimate it would be the smallest number that a spread may have.
+TEST(AveragedRun, OfOneRoundHasNoSpread) {
+  const TemporaryFolder folder;
+  folder.write("wards.csv", ward_table());
+  const fs::path run = folder.path() / "run", out = folder.path() / "out";
+  Recipe recipe = averaged(kFedAvg, 6, AverageKind::tail);
+  recipe.phases[0].average->rounds = 1;
+  run_recipe(recipe, {.out = run, .data = folder.path()});
+  export_safetensors(run, out);
+  EXPECT_TRUE(fs::exists(out / "average.safetensors"));
+  EXPECT_FALSE(fs::exists(out / "average_spread.safetensors"));
+  const fs::path rows = folder.write("new.csv", "age,sodium,unit\n30,140,ICU\n");
+  const auto says = testing::Contains(testing::HasSubstr("an average of one round has no spread"));
+  EXPECT_THAT(predict_file(run, rows, "", 8, {.average = true}).notes, says);
+  EXPECT_THAT(evaluate_run(run, folder.path(), {.samples = 8, .average = true}).notes, says);
+}
+
 TEST(AveragedRun, WithoutOneNothingIsScoredOrPredictedWithIt) {
   const TestRun run;
   EXPECT_THAT([&] { evaluate_run(run.path(), run.folder().path(), {.average = true}); },

@@ -206,7 +206,7 @@ EvaluateReport evaluate_run(const std::filesystem::path& run_or_checkpoint,
     report.notes.emplace_back("draws are from the posterior of a last round of curvature");
   }
   if (!spread && (samples > 0 || !report.withheld.empty())) {
-    report.notes.push_back(no_draws(saved, "scores"));
+    report.notes.push_back(no_draws(saved, "scores", draws.average));
   } else if (const std::string note = start_note(saved); marginal && !note.empty()) {
     report.notes.push_back(note);
   }

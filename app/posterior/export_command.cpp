@@ -173,8 +173,8 @@ std::vector<fs::path> export_safetensors(const fs::path& run_or_checkpoint,
   if (const ServerAverage& average = saved.state.average; average.rounds > 0) {
     written.push_back(write_weights(saved, average.mean, "average", t.average, folder));
     // Where precisions are withheld, rounds' precisions are part of that spread.
-    const Message around = spread_around(average);
-    if (saved.withheld.empty() && is_proper(around)) {
+    if (saved.withheld.empty() && can_draw_around_average(saved)) {
+      const Message around = spread_around(average);
       written.push_back(write_weights(saved, sqrt(variance(around)), "average_spread",
                                       t.average_marginal, folder));
     }

@@ -288,7 +288,7 @@ PredictedRows predict_file(const fs::path& run_or_checkpoint, const fs::path& fi
       rows.notes.emplace_back(
           "an average has no posterior: deviations are the outcome's noise alone");
     } else if (samples > 0 || !saved.withheld.empty()) {
-      rows.notes.push_back(no_draws(saved, "predictions"));
+      rows.notes.push_back(no_draws(saved, "predictions", how.average));
     }
     const Likelihood likelihood = likelihood_at(*model, predictive.weights().span());
     const InterceptAt intercept_at = intercepts_of(in, own);

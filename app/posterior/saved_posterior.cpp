@@ -301,11 +301,17 @@ int draws_to_average(const SavedPosterior& saved, std::optional<int> asked) {
   return asked.value_or(in_recipe > 0 ? in_recipe : kDraws);
 }
 
-std::string no_draws(const SavedPosterior& saved, std::string_view what) {
+std::string no_draws(const SavedPosterior& saved, std::string_view what, bool average) {
   if (!saved.withheld.empty()) {
     const bool is_said = saved.withheld == distrust(saved);
     return fmt::format("{} are those of the mean, without draws{}", what,
                        is_said ? "" : ": " + saved.withheld);
+  }
+  if (average) {
+    return fmt::format("{}, so there is nothing to draw: {} are those of the average itself",
+                       saved.state.average.rounds == 1 ? "an average of one round has no spread"
+                                                       : "the average's spread is not finite",
+                       what);
   }
   return fmt::format("{} has no posterior to draw from: {} are those of its estimate",
                      saved.algorithm, what);

@@ -71,7 +71,7 @@ void check_average(const SavedPosterior& saved);
 int draws_to_average(const SavedPosterior& saved, std::optional<int> asked);
 
 // Why predictions or scores (`what`) are those of an estimate alone.
-std::string no_draws(const SavedPosterior& saved, std::string_view what);
+std::string no_draws(const SavedPosterior& saved, std::string_view what, bool average);
 
 // What users are told of a run that is not to be trusted; nothing of others.
 std::string distrust(const SavedPosterior& saved);
