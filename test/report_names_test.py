@@ -62,8 +62,9 @@ class Names(ReportTest):
         run = self.with_score(self.play("run"), "\x1b[31mred\u202e\n")
         done = self.assert_succeeds(self.program.run("compare", run))
         self.assertNotIn("\x1b", done.stdout)
-        self.assertIn("\\x1b[31mred\\u202e\\x0a", done.stdout.splitlines()[0])
-        self.assertEqual(len(done.stdout.splitlines()), 2)
+        tables = [block.splitlines() for block in done.stdout.split("\n\n")]
+        self.assertIn("\\x1b[31mred\\u202e\\x0a", tables[-1][0])
+        self.assertEqual([len(lines) for lines in tables], [2] * len(tables))
         self.refused(self.program.run("check", "\x1b[31mred.toml", cwd=self.folder), "\\x1b[31mred.toml")
 
     def test_scores_that_hardly_differ_are_drawn(self):

@@ -12,6 +12,7 @@
 
 #include "app/output.h"
 #include "app/printable.h"
+#include "app/text_table.h"
 #include "app/trust.h"
 #include "fedep/config/read_recipe.h"
 #include "fedep/message/check.h"
@@ -94,34 +95,23 @@ void compare(const std::vector<std::string>& runs, bool json) {
     }
   }
   if (json) return print_json(summaries);
-  std::size_t wide = 20;
+  TextLines lines{{"run", "algorithm", "rounds", "seconds", "MB up"}};
+  lines[0].insert(lines[0].end(), columns.begin(), columns.end());
   for (Summary& summary : summaries) {
     if (is_doubted(summary)) {
       say("{}: {}\n", summary.name, trust_text(*summary.verdict));
       summary.name += " *";
     }
-    wide = std::max(wide, summary.name.size());
-  }
-  print_text("{:<{}} {:<10} {:>6} {:>8} {:>8}", "run", wide, "algorithm", "rounds", "seconds",
-             "MB up");
-  for (const std::string& column : columns)
-    print_text(" {:>{}}", column, std::max<std::size_t>(8, column.size()));
-  print_text("\n");
-  for (const Summary& summary : summaries) {
-    print_text("{:<{}} {:<10} {:>6} {:>8.1f} {:>8.2f}", summary.name, wide, summary.algorithm,
-               summary.rounds, summary.seconds, summary.megabytes_up);
+    auto& line = lines.emplace_back(std::vector{
+        summary.name, summary.algorithm, fmt::format("{}", summary.rounds),
+        fmt::format("{:.1f}", summary.seconds), fmt::format("{:.2f}", summary.megabytes_up)});
     for (const std::string& column : columns) {
       const auto found = std::find_if(summary.scores.begin(), summary.scores.end(),
                                       [&](const auto& score) { return score.first == column; });
-      const std::size_t width = std::max<std::size_t>(8, column.size());
-      if (found == summary.scores.end()) {
-        print_text(" {:>{}}", "-", width);
-      } else {
-        print_text(" {:>{}.4f}", found->second, width);
-      }
+      line.push_back(found == summary.scores.end() ? "-" : fmt::format("{:.4f}", found->second));
     }
-    print_text("\n");
   }
+  print_text("{}", text_table(lines));
 }
 
 }  // namespace

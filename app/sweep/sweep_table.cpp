@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "app/reproduce/comparison.h"
+#include "app/text_table.h"
 
 namespace fedep {
 namespace {
@@ -43,20 +44,6 @@ std::size_t distrusted(const SweptCell& cell) {
   }));
 }
 
-// Columns that a text takes on a terminal: characters, not bytes.
-std::size_t width_of(std::string_view text) {
-  return std::size_t(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
-std::string right(const std::string& text, std::size_t width) {
-  return std::string(width - std::min(width, width_of(text)), ' ') + text;
-}
-
-std::string left(const std::string& text, std::size_t width) {
-  return text + std::string(width - std::min(width, width_of(text)), ' ');
-}
-
 Json spread_json(std::vector<double> values) {
   std::erase_if(values, [](double value) { return !std::isfinite(value); });
   const double n = double(values.size());
@@ -80,7 +67,7 @@ Json settings_of(const Cell& cell) {
 }  // namespace
 
 std::string sweep_text(std::span<const SweptCell> cells) {
-  std::vector<std::vector<std::string>> lines{{"settings"}};
+  TextLines lines{{"settings"}};
   const std::vector<std::string> names = score_names(cells);
   lines[0].insert(lines[0].end(), names.begin(), names.end());
   lines[0].emplace_back("runs");
@@ -96,16 +83,7 @@ std::string sweep_text(std::span<const SweptCell> cells) {
                        ? fmt::format("{}", cell.runs.size())
                        : fmt::format("{}, {} not to be trusted", cell.runs.size(), doubted));
   }
-  std::string out;
-  for (const auto& line : lines) {
-    for (std::size_t c = 0; c < line.size(); ++c) {
-      std::size_t width = 0;
-      for (const auto& other : lines) width = std::max(width, width_of(other[c]));
-      out += c == 0 ? left(line[c], width) : "  " + right(line[c], width);
-    }
-    out += '\n';
-  }
-  return out;
+  return text_table(lines);
 }
 
 Json sweep_json(const std::string& recipe, std::span<const GridKey> grid,

@@ -1,0 +1,17 @@
+// A table for people to read: the first column to the left, all others to the right. Where lines would be
+// longer than `most` characters, the columns that are left follow in further blocks, each with the first one.
+//
+//   print_text("{}", text_table({{"run", "accuracy"}, {"a", "0.81"}}));
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace fedep {
+
+using TextLines = std::vector<std::vector<std::string>>;  // as many fields in each
+
+std::string text_table(const TextLines& lines, std::size_t most = 120);
+
+}  // namespace fedep
