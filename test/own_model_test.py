@@ -104,6 +104,15 @@ class OwnModelTest(FolderTest):
             for p, expected in zip(printed, told, strict=True):
                 self.assertAlmostEqual(p, expected, places=5)
             self.assertGreater(max(abs(a - b) for a, b in zip(told, plain, strict=True)), 1e-3, module)
+        # A run without either, exported to the same folder, leaves none of another run's there.
+        self.shell("fedep run stays.toml --data . --out plain --rounds 1")
+        self.shell("fedep export plain --out exported --format torchscript")
+        self.assertFalse((self.folder / "exported/average.pt").exists())
+        script.write_text(re.sub(r"\w+\.pt", "model.pt", script.read_text()))
+        printed = json.loads(self.shell("python3 use_model.py").stdout)
+        told = self.shell("fedep predict plain --data new.csv --samples 0 --format jsonl").stdout.splitlines()
+        for line, p in zip(told, printed, strict=True):
+            self.assertAlmostEqual(json.loads(line)["probabilities"]["yes"], p, places=5)
 
     def test_the_recipe_forgets_the_precision_that_its_posterior_began_with(self):
         settings = tomllib.loads(self.shell("fedep check stays.toml --settings").stdout)
