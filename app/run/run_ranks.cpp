@@ -131,10 +131,7 @@ void check_shared_directory(Ranks& ranks, const std::filesystem::path& directory
   while (!there && wait()) there = holds(file, token);
   const std::string answer = there ? "" : ranks.host();
   const std::vector<Bytes> answers = ranks.gather(bytes_of(std::span<const char>(answer)));
-  if (ranks.is_first()) {
-    std::error_code ignored;
-    std::filesystem::remove(file, ignored);
-  }
+  if (ranks.is_first()) clear_shared_directory(directory);
   for (std::size_t rank = 0; rank < answers.size(); ++rank) {
     if (answers[rank].empty()) continue;
     const std::vector<char> host = values_of<char>(answers[rank]);
@@ -144,6 +141,12 @@ void check_shared_directory(Ranks& ranks, const std::filesystem::path& directory
                     "writes there: put --out on a file system that all machines share",
                     directory.string(), rank, std::string(host.begin(), host.end())));
   }
+}
+
+void clear_shared_directory(const std::filesystem::path& directory) {
+  std::error_code ignored;
+  std::filesystem::remove(directory / kToken, ignored);
+  std::filesystem::remove(directory / fmt::format(".{}.tmp", kToken), ignored);  // replace_file's
 }
 
 std::unique_ptr<RunKeeper> make_rank_keeper(const RunParts& parts, const RunDirectory& directory,

@@ -34,6 +34,9 @@ Patience patience_for(std::chrono::milliseconds most);
 void check_shared_directory(Ranks& ranks, const std::filesystem::path& directory,
                             const Patience& wait = patience_for(std::chrono::seconds(5)));
 
+// Removes what ranks that were killed while they tried a directory left there.
+void clear_shared_directory(const std::filesystem::path& directory);
+
 // Rank 0's keeper, in step with the others'.
 std::unique_ptr<RunKeeper> make_rank_keeper(const RunParts& parts, const RunDirectory& directory,
                                             Ranks& ranks, RunKeeper* first);

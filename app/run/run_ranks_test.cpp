@@ -39,6 +39,18 @@ TEST(SharedDirectory, IsRefusedWhereItIsNeverSeen) {
   });
 }
 
+TEST(SharedDirectory, IsClearedByOneProcessThatGoesOn) {
+  const TemporaryFolder folder;
+  const Recipe recipe =
+      parse_recipe("[data]\nname = \"toy\"\n[[phase]]\nalgorithm = \"fed_avg\"\nrounds = 1\n");
+  run_recipe(recipe, {.out = folder.path(), .data = ""});
+  folder.write(".ranks", "token");
+  folder.write("..ranks.tmp", "tok");
+  run_recipe(recipe, {.out = folder.path(), .data = "", .resume = true});
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / ".ranks"));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "..ranks.tmp"));
+}
+
 TEST(Patience, Ends) { EXPECT_FALSE(patience_for(std::chrono::milliseconds(0))()); }
 
 // Rank 0 alone plays what follows the rounds, and may be stopped there.

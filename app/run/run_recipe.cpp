@@ -244,7 +244,11 @@ RecipeRun run_recipe(const Recipe& given, const RunRecipeOptions& options) {
   }
   tell(scores_stay(recipe, options));
   const OpenRun run = open_run(recipe, options, header.data);
-  if (options.ranks != nullptr) check_shared_directory(*options.ranks, options.out);
+  if (options.ranks != nullptr) {
+    check_shared_directory(*options.ranks, options.out);
+  } else {
+    clear_shared_directory(options.out);
+  }
   write_features(run.directory, *task);
   const std::unique_ptr<SiteStore> home =
       make_home(recipe, run.directory, where, size_of(task->layout()), options.scratch);
