@@ -322,6 +322,7 @@ Recipe shortened(Recipe recipe, std::int64_t rounds) {
     rounds -= phase.rounds;
     phases.push_back(std::move(phase));
   }
+  if (phases.size() < recipe.phases.size()) recipe.stop.converged = 0;  // it is the last phase's
   recipe.phases = std::move(phases);
   return recipe;
 }

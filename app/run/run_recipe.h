@@ -42,8 +42,8 @@ std::uint64_t fingerprint_of(const Task& task);
 void warn_of_run(const Recipe& recipe, const std::vector<Phase>& phases, const Task& task,
                  const PlaceRow& place);
 
-// The recipe's first `rounds` rounds: later phases go, the one that the limit falls into ends with
-// it.
+// The recipe's first `rounds` rounds: later phases go, and stop.converged with the last one; the one that
+// the limit falls into ends with it.
 Recipe shortened(Recipe recipe, std::int64_t rounds);
 std::int64_t rounds_of(const Recipe& recipe);
 

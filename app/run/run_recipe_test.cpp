@@ -31,6 +31,21 @@ TEST(RunRecipe, WhatADeviceRefusesLeavesNoRunBehind) {
   EXPECT_EQ(run_recipe(recipe, options).result.state.round, 1);
 }
 
+// A tail is refused where stop.converged may end its phase, which is then the last one.
+TEST(ShortenedRecipe, DoesNotEndEarlyByTheKeyOfAPhaseThatItHasNot) {
+  Recipe recipe = parse_recipe(ward_recipe(kFedEp));
+  recipe.stop.converged = 0.01;
+  EXPECT_EQ(shortened(recipe, 3).stop.converged, 0.01);
+  recipe.phases.push_back(recipe.phases[0]);
+  recipe.phases[0].average = AverageSettings{.kind = AverageKind::tail, .rounds = 2};
+  const TemporaryFolder folder;
+  folder.write("wards.csv", ward_table());
+  const Recipe first = shortened(recipe, 4);
+  EXPECT_EQ(first.stop.converged, 0);
+  const RunRecipeOptions options{.out = folder.path() / "run", .data = folder.path()};
+  EXPECT_EQ(run_recipe(first, options).result.state.round, 4);
+}
+
 std::map<std::filesystem::path, std::vector<std::byte>> files_in(const std::filesystem::path& run) {
   std::map<std::filesystem::path, std::vector<std::byte>> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(run)) {

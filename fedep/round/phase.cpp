@@ -64,7 +64,8 @@ void check_schedules(std::size_t phase, const PhaseSettings& settings, bool poin
 
 void check_average(const Recipe& recipe, std::size_t phase, const std::vector<Phase>& before) {
   const PhaseSettings& settings = recipe.phases[phase];
-  const bool may_end_early = recipe.stop.converged > 0 && phase + 1 == recipe.phases.size();
+  const bool may_end_early = recipe.stop.converged > 0 && phase + 1 == recipe.phases.size() &&
+                             !find_algorithm(settings.algorithm).point_estimate;
   if (may_end_early && settings.average && settings.average->kind == AverageKind::tail) {
     refuse(phase, "average",
            "can be of a tail only where the phase's end is known, but stop.converged may end it "

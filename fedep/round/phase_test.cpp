@@ -142,6 +142,9 @@ TEST(PlanPhases, HaveATailOnlyWhereTheEndIsKnown) {
   EXPECT_NE(refusal(recipe).find("phase.1.average"), std::string::npos);
   recipe.stop.converged = 0;
   EXPECT_EQ(refusal(recipe), "");
+  recipe.stop.converged = 0.01;
+  recipe.phases.pop_back();  // FedAvg, which does not converge
+  EXPECT_EQ(refusal(recipe), "");
 }
 
 TEST(PlanPhases, HandOverAnAverageOnlyWhereThereIsOne) {
