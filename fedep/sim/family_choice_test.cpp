@@ -232,6 +232,10 @@ TEST_F(FamilyChoices, ASchedulesAlphaMustBeRead) {
   EXPECT_EQ(refusal(recipe).find("phase.0.schedule.alpha must go with"), 0u);
   recipe.phases[0].inference->rescale = true;
   EXPECT_NO_THROW(decided(recipe));
+  recipe.phases[0].algorithm = "fed_lap";
+  recipe.phases[0].inference = named("map");
+  EXPECT_EQ(refusal(recipe),
+            "phase.0.schedule.alpha must be left out: no method of fed_lap reads alpha");
 }
 
 TEST_F(FamilyChoices, AGpuRefusesItByTheNameOfAnother) {
