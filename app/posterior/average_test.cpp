@@ -253,6 +253,10 @@ TEST(AveragedRun, SaysInWhichRoundTemperaturesWereFittedWithoutDraws) {
               testing::Contains(testing::HasSubstr(
                   "the latest temperatures are of round 5, in which the run made none")));
   EXPECT_THAT(notes_of(6), testing::Not(testing::Contains(testing::HasSubstr("temperatures"))));
+  const fs::path rows = folder.write("new.csv", "age,sodium,unit\n30,140,ICU\n");
+  const fs::path fifth = folder.path() / "run/checkpoint-5.safetensors";
+  EXPECT_THAT(predict_file(fifth, rows, "", {}, {.average = true}).notes,
+              testing::Contains(testing::HasSubstr("are of round 5, in which the run made none")));
 }
 
 TEST(AveragedRun, SaysOfWhichRoundItsTemperaturesAre) {
@@ -276,8 +280,18 @@ TEST(AveragedRun, SaysThatFewDrawsHadTheirTemperature) {
   recipe.evaluate.samples = 2;
   run_recipe(recipe, {.out = folder.path() / "run", .data = folder.path()});
   const fs::path rows = folder.write("new.csv", "age,sodium,unit\n30,140,ICU\n");
-  const auto notes = predict_file(folder.path() / "run", rows, "", 8, {.average = true}).notes;
-  EXPECT_THAT(notes, testing::Contains(testing::HasSubstr("averages over 2 draws")));
+  const fs::path run = folder.path() / "run";
+  const auto is_said = testing::Contains(testing::HasSubstr("averages over 2 of them"));
+  const auto predicted = [&](int draws) {
+    return predict_file(run, rows, "", draws, {.average = true}).notes;
+  };
+  const auto scored = [&](int draws) {
+    return evaluate_run(run, folder.path(), {.samples = draws, .average = true}).notes;
+  };
+  EXPECT_THAT(predicted(8), is_said);
+  EXPECT_THAT(scored(8), is_said);
+  EXPECT_THAT(predicted(2), testing::Not(is_said));
+  EXPECT_THAT(scored(2), testing::Not(is_said));
 }
 
 TEST(AveragedRun, OfANumberHasNoDeviationThatCouldBeTakenForAnInterval) {

@@ -195,6 +195,10 @@ EvaluateReport evaluate_run(const std::filesystem::path& run_or_checkpoint,
       report.notes.push_back("draws are scored without a temperature: " +
                              no_temperature_of_draws(saved, draws.average));
     }
+    if (std::string note = few_draws_note(saved, draws.average, samples);
+        marginal && !note.empty()) {
+      report.notes.push_back(std::move(note));
+    }
   }
   report.verdict = saved.verdict;
   if (const std::string note = distrust(saved); !note.empty()) report.notes.push_back(note);

@@ -133,14 +133,9 @@ std::string temperature_note(const SavedPosterior& saved, const PredictOptions& 
   if (draws) {
     text += "; entropy is theirs, mutual_information of predictions before it and no part of that";
   }
-  constexpr int kFewDraws = 10;  // averages over more of them need other temperatures
-  if (const int fitted_to = saved.recipe.evaluate.samples; draws && fitted_to < kFewDraws) {
-    text += fmt::format(
-        "; it was fitted to averages over {} draws (evaluate.samples), and suits no others",
-        fitted_to);
-  }
   if (!draws && !asked && is_at_average_alone(saved, how)) {
-    text += "; draws around the average have no temperature (evaluate.samples was 0)";
+    text += "; draws around the average have no temperature: " +
+            no_temperature_of_draws(saved, true);
   }
   return text;
 }
@@ -276,6 +271,10 @@ PredictedRows predict_file(const fs::path& run_or_checkpoint, const fs::path& fi
   const bool posterior = spread && samples > 0;
   if (std::string note = temperature_note(saved, how, posterior, asked.has_value());
       !note.empty()) {
+    rows.notes.push_back(std::move(note));
+  }
+  if (std::string note = few_draws_note(saved, how.average, samples);
+      posterior && how.temperature && !note.empty()) {
     rows.notes.push_back(std::move(note));
   }
   const DrawSettings draws{

@@ -304,7 +304,7 @@ int draws_to_average(const SavedPosterior& saved, std::optional<int> asked) {
 std::string no_draws(const SavedPosterior& saved, std::string_view what, bool average) {
   if (!saved.withheld.empty()) {
     const bool is_said = saved.withheld == distrust(saved);
-    return fmt::format("{} are those of the mean, without draws{}", what,
+    return fmt::format("{} are those of the {}, without draws{}", what, average ? "average" : "mean",
                        is_said ? "" : ": " + saved.withheld);
   }
   if (average) {
@@ -381,6 +381,18 @@ std::string no_temperature_of_draws(const SavedPosterior& saved, bool average) {
                       saved.state.temperatures.round);
   }
   return fmt::format("clients fitted none to these draws ({})", why);
+}
+
+std::string few_draws_note(const SavedPosterior& saved, bool average, int samples) {
+  constexpr int kEnough = 10;  // averages over more of them have nearly one temperature
+  const int fitted_to = saved.recipe.evaluate.samples;
+  const double temperature = saved.state.temperatures.of(average, true);
+  if (temperature == 0 || temperature == 1) return {};
+  if (samples == fitted_to || std::min(samples, fitted_to) >= kEnough) return {};
+  return fmt::format(
+      "the temperature of draws was fitted to averages over {} of them (evaluate.samples), and "
+      "does not suit averages over {}",
+      fitted_to, samples);
 }
 
 }  // namespace fedep

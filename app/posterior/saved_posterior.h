@@ -94,5 +94,7 @@ std::string curvature_note(const SavedPosterior& saved);
 bool can_draw_around_average(const SavedPosterior& saved);
 // Why there is no temperature of draws where there is one of predictions at the mean, or at the average.
 std::string no_temperature_of_draws(const SavedPosterior& saved, bool average);
+// What is to be said where so many draws are predicted at the temperature of many fewer or more; or nothing.
+std::string few_draws_note(const SavedPosterior& saved, bool average, int samples);
 
 }  // namespace fedep
