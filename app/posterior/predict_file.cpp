@@ -134,8 +134,8 @@ std::string temperature_note(const SavedPosterior& saved, const PredictOptions& 
     text += "; entropy is theirs, mutual_information of predictions before it and no part of that";
   }
   if (!draws && !asked && is_at_average_alone(saved, how)) {
-    text += "; draws around the average have no temperature: " +
-            no_temperature_of_draws(saved, true);
+    text +=
+        "; draws around the average have no temperature: " + no_temperature_of_draws(saved, true);
   }
   return text;
 }

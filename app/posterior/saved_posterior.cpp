@@ -304,8 +304,8 @@ int draws_to_average(const SavedPosterior& saved, std::optional<int> asked) {
 std::string no_draws(const SavedPosterior& saved, std::string_view what, bool average) {
   if (!saved.withheld.empty()) {
     const bool is_said = saved.withheld == distrust(saved);
-    return fmt::format("{} are those of the {}, without draws{}", what, average ? "average" : "mean",
-                       is_said ? "" : ": " + saved.withheld);
+    return fmt::format("{} are those of the {}, without draws{}", what,
+                       average ? "average" : "mean", is_said ? "" : ": " + saved.withheld);
   }
   if (average) {
     return fmt::format("{}, so there is nothing to draw: {} are those of the average itself",

@@ -139,8 +139,9 @@ void check_alpha_schedule(const PhaseSettings& phase, std::size_t i) {
   if (!phase.schedule || !phase.schedule->alpha || reads_alpha(*phase.inference)) return;
   const InferenceSettings& inference = *phase.inference;
   if (!find_algorithm(phase.algorithm).methods[0].empty()) {
-    throw InputError(fmt::format(
-        "phase.{}.schedule.alpha must be left out: no method of {} reads alpha", i, phase.algorithm));
+    throw InputError(
+        fmt::format("phase.{}.schedule.alpha must be left out: no method of {} reads alpha", i,
+                    phase.algorithm));
   }
   const bool full = inference.family == FamilyChoice::full;
   throw InputError(
