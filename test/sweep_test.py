@@ -120,6 +120,16 @@ class Sweep(unittest.TestCase):
         self.assertFalse((self.path / "out/client.epochs=1").exists())
         self.sweep(*again, "evaluate.every=4")  # may differ
 
+    def test_runs_that_are_longer_than_asked_are_refused_before_any_is_played(self):
+        self.sweep("--grid", "client.epochs=1", "--seeds", "1")
+        again = ("--grid", "client.epochs=3,1", "--seeds", "1")
+        for shorter in (("--set", "phase.0.rounds=2"), ("--rounds", "2")):
+            said = self.sweep(*again, *shorter, code=2).stderr
+            self.assertIn("out/client.epochs=1/seed-1 has 4 rounds, but must have at most 2: take the run away", said)
+            self.assertFalse((self.path / "out/client.epochs=3").exists())
+        self.sweep(*again, "--set", "phase.0.rounds=6")  # goes on
+        self.assertEqual((self.path / "out/client.epochs=1/seed-1/log.jsonl").read_text().count('"kind":"round"'), 6)
+
     def test_runs_of_other_data_are_refused_by_name(self):
         """Means are over runs of the same data."""
         rows = [f"{'ab'[i % 2]},{i % 7},{(i * i) % 5 % 2}" for i in range(60)]

@@ -1,11 +1,17 @@
 #include "app/reproduce/finished_run.h"
 
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "app/run/run_recipe.h"
 #include "fedep/config/read_recipe.h"
 #include "fedep/config/resolve.h"
 #include "fedep/sim/curvature.h"
 #include "fedep/sim/family_choice.h"
 #include "fedep/store/curvature_file.h"
 #include "fedep/store/log/history.h"
+#include "fedep/store/run_directory.h"
 #include "fedep/store/same_recipe.h"
 #include "fedep/store/verdict.h"
 
@@ -36,6 +42,14 @@ std::optional<std::string> other_settings(const Recipe& recipe, const std::files
   if (!is_begun(run)) return std::nullopt;
   const Recipe there = read_recipe(run / "recipe.toml");
   return recipe_difference(there, decided_as_there(there, recipe));
+}
+
+std::optional<std::string> further_than_asked(const Recipe& recipe,
+                                              const std::filesystem::path& run) {
+  if (!is_begun(run)) return std::nullopt;
+  const std::vector<std::int64_t> played = RunDirectory::of_another(run).checkpoints();
+  if (played.empty() || played.back() <= rounds_of(recipe)) return std::nullopt;
+  return fmt::format("has {} rounds, but must have at most {}", played.back(), rounds_of(recipe));
 }
 
 }  // namespace fedep

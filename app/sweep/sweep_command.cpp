@@ -133,6 +133,10 @@ void check_before_work(const SweepOptions& options, const std::vector<Plan>& pla
           "sweep: {} was played with other settings, {}: take the run away, or name another --out",
           plan.out.string(), *differs));
     }
+    if (const auto further = further_than_asked(plan.recipe, plan.out)) {
+      throw InputError(fmt::format("sweep: {} {}: take the run away, or name another --out",
+                                   plan.out.string(), *further));
+    }
   }
   check_same_data(options, finished);
   check_reproduce(unfinished,
