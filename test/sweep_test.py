@@ -130,6 +130,18 @@ class Sweep(unittest.TestCase):
         self.sweep(*again, "--set", "phase.0.rounds=6")  # goes on
         self.assertEqual((self.path / "out/client.epochs=1/seed-1/log.jsonl").read_text().count('"kind":"round"'), 6)
 
+    def test_runs_that_may_have_gone_on_where_others_stop_are_refused(self):
+        """Their rounds would not be those of the other seeds."""
+        ep = ("--set", "phase.0.algorithm=fed_ep", "--set", "phase.0.inference.name=laplace")
+        stop = "stop.converged="
+        self.sweep(*ep, "--seeds", "1")
+        said = self.sweep(*ep, "--seeds", "2,1", "--set", stop + "0.05", code=2).stderr
+        self.assertIn("out/seed-1 was played with stop.converged = 0, and may have gone on where 0.05 ends it", said)
+        self.assertFalse((self.path / "out/seed-2").exists())
+        self.sweep(*ep, "--seeds", "2", "--set", stop + "0.01")
+        self.assertIn("= 0.01, and may", self.sweep(*ep, "--seeds", "2", "--set", stop + "0.05", code=2).stderr)
+        self.sweep(*ep, "--seeds", "1,2")  # without an end both have all rounds
+
     def test_runs_of_other_data_are_refused_by_name(self):
         """Means are over runs of the same data."""
         rows = [f"{'ab'[i % 2]},{i % 7},{(i * i) % 5 % 2}" for i in range(60)]

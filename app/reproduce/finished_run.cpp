@@ -48,8 +48,15 @@ std::optional<std::string> further_than_asked(const Recipe& recipe,
                                               const std::filesystem::path& run) {
   if (!is_begun(run)) return std::nullopt;
   const std::vector<std::int64_t> played = RunDirectory::of_another(run).checkpoints();
-  if (played.empty() || played.back() <= rounds_of(recipe)) return std::nullopt;
-  return fmt::format("has {} rounds, but must have at most {}", played.back(), rounds_of(recipe));
+  if (played.empty()) return std::nullopt;
+  if (played.back() > rounds_of(recipe)) {
+    return fmt::format("has {} rounds, but must have at most {}", played.back(), rounds_of(recipe));
+  }
+  // A smaller bound ends a run later, 0 never: such a run goes on.
+  const double there = read_recipe(run / "recipe.toml").stop.converged;
+  if (recipe.stop.converged <= there) return std::nullopt;
+  return fmt::format("was played with stop.converged = {}, and may have gone on where {} ends it",
+                     there, recipe.stop.converged);
 }
 
 }  // namespace fedep
