@@ -71,19 +71,22 @@ std::string sweep_text(std::span<const SweptCell> cells) {
   const std::vector<std::string> names = score_names(cells);
   lines[0].insert(lines[0].end(), names.begin(), names.end());
   lines[0].emplace_back("runs");
+  bool any_doubted = false;
   for (const SweptCell& cell : cells) {
     const std::string name = cell.cell.name();
     std::vector<std::string>& line = lines.emplace_back();
+    const std::size_t doubted = distrusted(cell);
     line.push_back(name.empty() ? "as the recipe has them" : name);
+    if (doubted > 0) line[0] += " *";  // the first column is there in every block
+    any_doubted |= doubted > 0;
     for (const std::string& score : names) {
       line.push_back(spread_text(values_of(cell, score), 1, 4));
     }
-    const std::size_t doubted = distrusted(cell);
     line.push_back(doubted == 0
                        ? fmt::format("{}", cell.runs.size())
                        : fmt::format("{}, {} not to be trusted", cell.runs.size(), doubted));
   }
-  return text_table(lines);
+  return text_table(lines) + (any_doubted ? "* has runs that are not to be trusted\n" : "");
 }
 
 Json sweep_json(const std::string& recipe, std::span<const GridKey> grid,

@@ -27,7 +27,7 @@ struct SweptCell {
 };
 
 // A line per cell, a column per score: "0.8647 ± 0.0021". Scores that some runs lack say how many seeds have them;
-// runs that are not to be trusted are counted.
+// runs that are not to be trusted are counted, and their cell's name has a `*`.
 std::string sweep_text(std::span<const SweptCell> cells);
 Json sweep_json(const std::string& recipe, std::span<const GridKey> grid,
                 std::span<const SweptCell> cells);

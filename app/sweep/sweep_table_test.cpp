@@ -1,6 +1,8 @@
 #include "app/sweep/sweep_table.h"
 
 #include <cmath>
+#include <sstream>
+#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,14 +23,35 @@ std::vector<SweptCell> two_cells() {
 
 TEST(SweepTable, HasMeanAndDeviationOverSeeds) {
   const std::string text = sweep_text(two_cells());
-  EXPECT_THAT(text, HasSubstr("client.epochs=1  0.6000 ± 0.1414"));
-  EXPECT_THAT(text, HasSubstr("client.epochs=5  0.8000 ± 0.0000"));
+  EXPECT_THAT(text, HasSubstr("client.epochs=1    0.6000 ± 0.1414"));
+  EXPECT_THAT(text, HasSubstr("client.epochs=5 *  0.8000 ± 0.0000"));
 }
 
 TEST(SweepTable, SaysWhatIsMissingAndNotToBeTrusted) {
   const std::string text = sweep_text(two_cells());
   EXPECT_THAT(text, HasSubstr("1.0000 (1 of 2 seeds)"));
   EXPECT_THAT(text, HasSubstr("2, 1 not to be trusted"));
+}
+
+TEST(SweepTable, DoubtsACellInEveryBlock) {
+  std::vector<SweptCell> cells = two_cells();
+  for (SweptCell& cell : cells) {
+    for (SweptRun& run : cell.runs) {
+      for (int i = 0; i < 20; ++i) run.scores.emplace_back("score_" + std::to_string(i), 0.5);
+    }
+  }
+  const std::string text = sweep_text(cells);
+  std::size_t sure = 0, doubted = 0;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    sure += line.starts_with("client.epochs=1  ");
+    doubted += line.starts_with("client.epochs=5 *  ");
+  }
+  EXPECT_GT(doubted, 1u);
+  EXPECT_EQ(sure, doubted);
+  EXPECT_TRUE(text.ends_with("\n* has runs that are not to be trusted\n"));
+  cells.pop_back();
+  EXPECT_THAT(sweep_text(cells), testing::Not(HasSubstr("*")));
 }
 
 TEST(SweepTable, AgreesWithItsJson) {
