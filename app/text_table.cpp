@@ -27,10 +27,12 @@ std::string text_table(const TextLines& lines, std::size_t most) {
       widths[c] = std::max(widths[c], width_of(line[c]));
     }
   }
+  const std::size_t first = widths.empty() ? 0 : widths[0];
+  most = std::max(most, first + most / 2);
   std::string out;
   std::size_t begin = 1;
   do {
-    std::size_t end = begin, width = widths.empty() ? 0 : widths[0];
+    std::size_t end = begin, width = first;
     while (end < widths.size()) {
       width += kGap.size() + widths[end];
       if (width > most && end > begin) break;
@@ -39,7 +41,7 @@ std::string text_table(const TextLines& lines, std::size_t most) {
     if (!out.empty()) out += '\n';
     for (const auto& line : lines) {
       out += line[0];
-      if (end > begin) out += spaces(widths[0], line[0]);
+      if (end > begin) out += spaces(first, line[0]);
       for (std::size_t c = begin; c < end; ++c) {
         out += kGap;
         out += spaces(widths[c], line[c]) + line[c];

@@ -1,5 +1,6 @@
 // A table for people to read: the first column to the left, all others to the right. Where lines would be
 // longer than `most` characters, the columns that are left follow in further blocks, each with the first one.
+// Half of `most` is for the others however long the first one is.
 //
 //   print_text("{}", text_table({{"run", "accuracy"}, {"a", "0.81"}}));
 #pragma once

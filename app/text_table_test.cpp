@@ -25,6 +25,13 @@ TEST(TextTable, GoesOnInBlocksThatBeginWithTheFirstColumn) {
   EXPECT_EQ(text_table(lines, 1), text_table(lines, 12));  // a column at least
 }
 
+TEST(TextTable, LeavesOtherColumnsRoomBesideALongFirstOne) {
+  const std::string name(20, 'n');
+  const TextLines lines{{name, "one", "two", "3"}};  // 5, 10 and 13 characters beside the name
+  EXPECT_EQ(text_table(lines, 20), name + "  one  two\n\n" + name + "  3\n");
+  EXPECT_EQ(text_table(lines, 26), name + "  one  two  3\n");
+}
+
 TEST(TextTable, OfOneColumnHasNoSpacesAtItsEnds) {
   EXPECT_EQ(text_table({{"settings"}, {"a"}}), "settings\na\n");
   EXPECT_EQ(text_table({}), "");
