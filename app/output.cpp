@@ -27,6 +27,11 @@ void print(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) fail_to_print();
 }
 
+void write_error(std::string_view text) {
+  [[maybe_unused]] const std::size_t told = std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
 }  // namespace
 
 void keep_standard_streams() {
@@ -50,10 +55,10 @@ void print_printable(std::string_view text) { print(printable_lines(text)); }
 
 void say_printable(std::string_view text) { say_to_terminal(printable_lines(text)); }
 
+void say_printable_anyway(std::string_view text) { write_error(printable_lines(text)); }
+
 void say_to_terminal(std::string_view text) {
-  if (quiet) return;
-  [[maybe_unused]] const std::size_t told = std::fwrite(text.data(), 1, text.size(), stderr);
-  std::fflush(stderr);
+  if (!quiet) write_error(text);
 }
 
 void flush_results() {

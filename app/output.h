@@ -31,12 +31,13 @@ struct ReaderGone : RunError {
 // nobody reads end the program.
 void keep_standard_streams();
 
-// Nothing is printed or said: of several ranks the first one speaks.
+// Nothing is printed, or said but by say_anyway(): of several ranks the first one speaks.
 void keep_quiet(bool quiet = true);
 
 void print_bytes(std::string_view text);  // as they are, unless standard output is a terminal
 void print_printable(std::string_view text);
 void say_printable(std::string_view text);
+void say_printable_anyway(std::string_view text);
 void say_to_terminal(std::string_view text);  // as it is: the program's own control of a terminal
 
 // Throws where results have not left the process.
@@ -50,6 +51,12 @@ void print_text(fmt::format_string<Args...> format, Args&&... args) {
 template <class... Args>
 void say(fmt::format_string<Args...> format, Args&&... args) {
   say_printable(fmt::format(format, std::forward<Args>(args)...));
+}
+
+// What a process that is quiet says all the same: what it alone knows, and is lost with it.
+template <class... Args>
+void say_anyway(fmt::format_string<Args...> format, Args&&... args) {
+  say_printable_anyway(fmt::format(format, std::forward<Args>(args)...));
 }
 
 }  // namespace fedep

@@ -45,9 +45,8 @@ void end_ranks(const Ranks& ranks, const Failure& failure) {
   if (!ranks.is_first()) {
     std::signal(SIGTERM, SIG_DFL);
     std::this_thread::sleep_for(kFirstSpeaks);
-    keep_quiet(false);
   }
-  say("fedep: rank {} on {}: {}\n", ranks.rank(), ranks.host(), printable(failure.line));
+  say_anyway("fedep: rank {} on {}: {}\n", ranks.rank(), ranks.host(), printable(failure.line));
   end_mpi_ranks(failure.exit_code);
 }
 

@@ -247,6 +247,12 @@ class RanksTest(FolderTest):
         arguments = ["run", recipe, "--out", out, *more, *(["--resume"] if (out / "recipe.toml").exists() else [])]
         return PROGRAM.run(*arguments) if ranks == 1 else play(ranks, *arguments)
 
+    def assert_told_at_once_and_in_the_end(self, done, code, *words):
+        self.assertEqual(done.returncode, code, done.stderr)
+        at_once, in_the_end = own_lines(done)
+        self.assert_says(at_once, *words)
+        self.assertEqual(at_once, in_the_end + "; other runs are left alone")
+
     def assert_refused(self, done, code, *words):
         self.assertEqual(done.returncode, code, done.stderr)
         self.assertEqual(len(own_lines(done)), 1, done.stderr)
@@ -574,7 +580,7 @@ class Dealt(TableTest):
         runs = {log.parent.name: contents(log.parent) for log in alone.rglob("log.jsonl")}
         program = self.crashing(out / "seed-2", EVERY, AT=20, HOW="ENOSPC")
         done = play(2, *arguments, "--out", out, program=program)
-        self.assert_refused(done, 1, "rank ", "recipe, seed 2: ", "No space left on device")
+        self.assert_told_at_once_and_in_the_end(done, 1, "rank ", "recipe, seed 2: ", "No space left on device")
         self.assertEqual(done.stdout, "")
         self.assertFalse((out / "sweep.json").exists())
         for seed in (1, 3, 4, 5):
@@ -596,7 +602,7 @@ class Dealt(TableTest):
         folder = self.folder / "failed"
         row = next(name for name in runs if "fed_ep_a" in name)
         done = self.play_table(folder, 2, program=self.crashing(folder / "run" / row, EVERY, AT=20, HOW="EIO"))
-        self.assert_refused(done, 1, "rank ", "fed_ep_a, seed ", "Input/output error")
+        self.assert_told_at_once_and_in_the_end(done, 1, "rank ", "fed_ep_a, seed ", "Input/output error")
         results = folder / "result/results.jsonl"
         self.assertEqual(len(json_lines(results)), 5)
         _, told, played = self.reproduce(folder.name, 3)

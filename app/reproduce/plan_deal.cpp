@@ -136,15 +136,20 @@ bool PlanDeal::play(std::size_t plan, const std::function<bool()>& run) {
     return run();
   } catch (...) {
     failed_[plan] = failure_of(std::current_exception());
+    say_anyway("fedep: {}; other runs are left alone\n", printable(failure_line(plan)));
     return true;
   }
+}
+
+std::string PlanDeal::failure_line(std::size_t plan) const {
+  return fmt::format("rank {} on {}: {}: {}", ranks_->rank(), ranks_->host(), names_[plan],
+                     failed_.at(plan).line);
 }
 
 std::string PlanDeal::own_failures() const {
   std::string lines;
   for (const auto& [plan, failure] : failed_) {
-    lines += fmt::format("{} {} rank {} on {}: {}: {}\n", plan, failure.exit_code, ranks_->rank(),
-                         ranks_->host(), names_[plan], failure.line);
+    lines += fmt::format("{} {} {}\n", plan, failure.exit_code, failure_line(plan));
   }
   return lines;
 }

@@ -56,7 +56,7 @@ class PlanDeal {
   Found find(const Plan& plan) const;
 
   // Plays a run, and gives what it gives: false after a wish to stop. Where it is one rank's of several,
-  // what it throws ends this run alone, and is told when all are over.
+  // what it throws ends this run alone, and is told at once and when all are over.
   bool play(std::size_t plan, const std::function<bool()>& run);
 
   // Until all have played theirs. The exit code: 130 where one was asked to stop; for who prints what all
@@ -64,6 +64,7 @@ class PlanDeal {
   int wait_for_all(bool stopped) const;
 
  private:
+  std::string failure_line(std::size_t plan) const;
   std::string own_failures() const;
 
   Ranks* ranks_;

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "app/output.h"
 #include "fedep/config/read_recipe.h"
 #include "fedep/message/error.h"
 #include "fedep/message/test_folder.h"
@@ -120,8 +121,29 @@ TEST_F(PlanDeals, ARunThatFailsLeavesTheOthersAlone) {
     EXPECT_EQ(deal.wait_for_all(ranks.rank() == 1), 130);
   });
   EXPECT_EQ(played.size(), 4u);
-  const std::string told = "fedep: rank 0 on here: 2, seed 1: no luck\n";
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), told + told);
+  const std::string told = "fedep: rank 0 on here: 2, seed 1: no luck";
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            told + "; other runs are left alone\n" + told + "\n" + told + "\n");
+}
+
+TEST_F(PlanDeals, ARunThatFailsIsToldAtOnceByItsOwnRank) {
+  const std::vector<Plan> plans = plans_of(folder_.path(), {1, 1});
+  std::mutex mutex;  // guards what is printed
+  testing::internal::CaptureStderr();
+  play_ranks(2, [&](Ranks& ranks) {
+    PlanDeal deal({.ranks = &ranks}, 1, plans);
+    const std::lock_guard lock(mutex);
+    keep_quiet();  // as every rank but the first
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      if (deal.is_mine(i) && ranks.rank() == 1) {
+        deal.play(i, []() -> bool { throw RunError("no luck"); });
+      }
+    }
+    keep_quiet(false);
+  });
+  const std::string told = testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(told.starts_with("fedep: rank 1 on here: ")) << told;
+  EXPECT_TRUE(told.ends_with(", seed 1: no luck; other runs are left alone\n")) << told;
 }
 
 TEST_F(PlanDeals, ARunThatFailsForSomeOfAGroupEndsAll) {
