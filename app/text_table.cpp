@@ -1,22 +1,24 @@
 #include "app/text_table.h"
 
 #include <algorithm>
-#include <string_view>
 
 namespace fedep {
 namespace {
 
-// Columns that a text takes on a terminal: characters, not bytes.
-std::size_t width_of(std::string_view text) {
-  return std::size_t(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
 std::string spaces(std::size_t width, std::string_view text) {
-  return std::string(width - std::min(width, width_of(text)), ' ');
+  return std::string(width - std::min(width, screen_width(text)), ' ');
 }
 
 }  // namespace
+
+std::size_t screen_width(std::string_view text) {
+  std::size_t width = 0;
+  for (const char byte : text) {
+    const auto c = static_cast<unsigned char>(byte);
+    if ((c & 0xC0) != 0x80) width += c >= 0xE3 && c <= 0xED ? 2 : 1;
+  }
+  return width;
+}
 
 std::string text_table(const TextLines& lines, std::size_t most) {
   constexpr std::string_view kGap = "  ";
@@ -24,7 +26,7 @@ std::string text_table(const TextLines& lines, std::size_t most) {
   for (const auto& line : lines) {
     widths.resize(std::max(widths.size(), line.size()));
     for (std::size_t c = 0; c < line.size(); ++c) {
-      widths[c] = std::max(widths[c], width_of(line[c]));
+      widths[c] = std::max(widths[c], screen_width(line[c]));
     }
   }
   const std::size_t first = widths.empty() ? 0 : widths[0];

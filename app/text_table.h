@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace fedep {
@@ -14,5 +15,8 @@ namespace fedep {
 using TextLines = std::vector<std::vector<std::string>>;  // as many fields in each
 
 std::string text_table(const TextLines& lines, std::size_t most = 120);
+
+// Columns that a text takes on a terminal: characters, not bytes, and signs of East Asia take two.
+std::size_t screen_width(std::string_view text);
 
 }  // namespace fedep

@@ -12,6 +12,13 @@ TEST(TextTable, AlignsCharactersAndNotBytes) {
             "a long one      3    \n");
 }
 
+TEST(TextTable, GivesSignsOfEastAsiaTwoColumns) {
+  EXPECT_EQ(text_table({{"run", "값"}, {"東京", "1"}, {"ürün", "10"}}),
+            "run   값\n"
+            "東京   1\n"
+            "ürün  10\n");
+}
+
 TEST(TextTable, GoesOnInBlocksThatBeginWithTheFirstColumn) {
   const TextLines lines{{"run", "one", "two", "three"}, {"a", "1", "2", "3"}};
   EXPECT_EQ(text_table(lines, 13),
