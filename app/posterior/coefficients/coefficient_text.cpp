@@ -6,6 +6,7 @@
 
 #include "app/posterior/coefficients/coefficient_formats.h"
 #include "app/printable.h"
+#include "app/text_table.h"
 #include "app/trust.h"
 
 namespace fedep {
@@ -34,16 +35,6 @@ constexpr const char* kShares =
     "tell columns apart, weigh more. It says whose data the table rests on, not whose are "
     "better.\n";
 constexpr std::size_t kMostShares = 30;
-
-// Columns on a screen: signs of East Asia take two.
-std::size_t screen_width(std::string_view text) {
-  std::size_t width = 0;
-  for (const char byte : text) {
-    const auto c = static_cast<unsigned char>(byte);
-    if ((c & 0xC0) != 0x80) width += c >= 0xE3 && c <= 0xED ? 2 : 1;
-  }
-  return width;
-}
 
 // Cells in columns, the first one to the left and the others to the right.
 class TextGrid {
