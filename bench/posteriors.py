@@ -7,7 +7,7 @@ Plays each row and seed with some classes left out of training (a run that is fi
 `fedep evaluate`, and prints a line for each way to predict: at a mean or averaged over draws, of q or of the server's average, always
 after the clients' temperature for it. Columns are means over seeds; in brackets the difference from the first line, paired by seed, ± its
 standard deviation. AURC: mean risk over all coverages. AUROC: of the left-out classes' test images against the others', by 1 less the
-largest probability, and for draws by mutual information too.
+largest probability; at a mean also by energy, and for draws by mutual information.
 """
 
 import argparse
@@ -46,6 +46,7 @@ COLUMNS = (
     ("ECE-15, %", 100, 1),
     ("AURC", 1, 4),
     ("AUROC", 1, 3),
+    ("by energy", 1, 3),
     ("by MI", 1, 3),
 )
 
@@ -77,20 +78,21 @@ def evaluated(options, run, average):
 
 
 def numbers(found, draws):
-    """One way to predict: the six columns, or nothing where there are no draws."""
+    """One way to predict: its columns, or nothing where there are no draws."""
     way = "marginal_calibrated" if draws else "point_calibrated"
     behind = "_marginal" if draws else ""
     scores, selective = found["metrics"], found["selective"]
     if way not in selective:
         return None
     (detection,) = found["detection"]
-    plain = detection["marginal"] if draws else {}  # draws disagree whatever the temperature
+    plain = detection["marginal" if draws else "point"]  # neither of the two is after a temperature
     return (
         scores["accuracy" + behind],
         scores["nll_calibrated" + behind],
         scores["ece_calibrated" + behind],
         selective[way]["area"],
         detection[way]["max_probability"]["auroc"],
+        None if draws else plain["energy"]["auroc"],
         plain["mutual_information"]["auroc"] if draws else None,
     )
 
