@@ -144,9 +144,13 @@ void check_shared_directory(Ranks& ranks, const std::filesystem::path& directory
 }
 
 void clear_shared_directory(const std::filesystem::path& directory) {
-  std::error_code ignored;
-  std::filesystem::remove(directory / kToken, ignored);
-  std::filesystem::remove(directory / fmt::format(".{}.tmp", kToken), ignored);  // replace_file's
+  // By replace_file's name too, and without a word to the disk where there is neither.
+  for (const std::string& name : {std::string(kToken), fmt::format(".{}.tmp", kToken)}) {
+    std::error_code ignored;
+    if (std::filesystem::exists(directory / name, ignored)) {
+      std::filesystem::remove(directory / name, ignored);
+    }
+  }
 }
 
 std::unique_ptr<RunKeeper> make_rank_keeper(const RunParts& parts, const RunDirectory& directory,
