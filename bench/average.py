@@ -4,7 +4,7 @@
     bench/average.py PROGRAM RECIPE_FOLDER [--device cpu] [--repeats 7]          data: $FEDEP_DATA
 
 Visits are as short as an epoch, so that what the server does shows. Prints medians over repeats of milliseconds a round, without scores;
-the ratio is the median of pairs.
+the ratio is the median of pairs, and behind it are their quartiles.
 """
 
 import argparse
@@ -51,9 +51,9 @@ def main():
             pairs.append(times if repeat % 2 else times[::-1])
         weights = pairs[0][0][1]
         without, averaged = ([pair[way][0] for pair in pairs] for way in (0, 1))
-        ratio = statistics.median(b / a for a, b in zip(without, averaged))
+        low, ratio, high = statistics.quantiles([b / a for a, b in zip(without, averaged)], n=4)
         middle = f"{statistics.median(without):.1f} | {statistics.median(averaged):.1f}"
-        print(f"| {recipe} | {weights:,} | {middle} | {ratio:.3f} |", flush=True)
+        print(f"| {recipe} | {weights:,} | {middle} | {ratio:.3f} ({low:.3f} to {high:.3f}) |", flush=True)
 
 
 if __name__ == "__main__":
