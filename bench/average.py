@@ -3,8 +3,9 @@
 
     bench/average.py PROGRAM RECIPE_FOLDER [--device cpu] [--repeats 7]          data: $FEDEP_DATA
 
-Visits are as short as an epoch, so that what the server does shows. Prints medians over repeats of milliseconds a round, without scores;
-the ratio is the median of pairs, and behind it are their quartiles.
+Visits are as short as an epoch. An average is no part of a client's training, whose time differs by up to 7 % with how a process's memory
+happens to lie; so the server's part of a round is compared, without scores. Milliseconds are medians over repeats; the cost is the median
+difference of pairs in percent of a whole round, and behind it are their quartiles.
 """
 
 import argparse
@@ -32,7 +33,7 @@ def round_ms(options, recipe, rounds, settings):
         command += ["--set", setting]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     line = json.loads(done.stdout.strip().splitlines()[-1])
-    return line["training_ms"] + line["other_ms"], line["weights"]
+    return line["training_ms"], line["other_ms"], line["weights"]
 
 
 def main():
@@ -42,18 +43,20 @@ def main():
     parser.add_argument("--device", choices=CASES, default="cpu")
     parser.add_argument("--repeats", type=int, default=7)
     options = parser.parse_args()
-    print("| recipe | weights | without, ms | with an average, ms | with / without |\n|---|---|---|---|---|")
+    print("| recipe | weights | a round, ms | the server's part, ms | with an average, ms | cost, % |\n|---|---|---|---|---|---|")
     for recipe, rounds, settings in CASES[options.device]:
         pairs = []
         for repeat in range(options.repeats):
             ways = [settings, settings + [AVERAGE]]
             times = [round_ms(options, recipe, rounds, way) for way in (ways if repeat % 2 else ways[::-1])]
             pairs.append(times if repeat % 2 else times[::-1])
-        weights = pairs[0][0][1]
-        without, averaged = ([pair[way][0] for pair in pairs] for way in (0, 1))
-        low, ratio, high = statistics.quantiles([b / a for a, b in zip(without, averaged)], n=4)
-        middle = f"{statistics.median(without):.1f} | {statistics.median(averaged):.1f}"
-        print(f"| {recipe} | {weights:,} | {middle} | {ratio:.3f} ({low:.3f} to {high:.3f}) |", flush=True)
+        weights = pairs[0][0][2]
+        server, averaged = ([pair[way][1] for pair in pairs] for way in (0, 1))
+        whole = statistics.median(training + other for (training, other, _), _ in pairs)
+        costs = [100 * (b - a) / whole for a, b in zip(server, averaged)]
+        low, cost, high = statistics.quantiles(costs, n=4)
+        middle = f"{whole:.1f} | {statistics.median(server):.3f} | {statistics.median(averaged):.3f}"
+        print(f"| {recipe} | {weights:,} | {middle} | {cost:.2f} ({low:.2f} to {high:.2f}) |", flush=True)
 
 
 if __name__ == "__main__":
