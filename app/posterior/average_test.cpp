@@ -235,16 +235,20 @@ TEST_F(AveragedWithoutDraws, HasNoCalibratedScoresOfDraws) {
   EXPECT_THAT(evaluation_text(report, true), testing::HasSubstr("nll_calibrated"));
 }
 
-// Temperatures of round 5 are none of draws, which were made after round 4.
-TEST(AveragedRun, SaysInWhichRoundTemperaturesWereFittedWithoutDraws) {
-  const TemporaryFolder folder;
+void run_with_checkpoints(Recipe recipe, const TemporaryFolder& folder) {
   folder.write("wards.csv", ward_table());
-  Recipe recipe = averaged(kFedAvg);
-  recipe.evaluate.marginal_every = 4;
-  recipe.evaluate.calibrated_every = 5;
   recipe.checkpoint.every = 1;
   recipe.checkpoint.keep = 6;
   run_recipe(recipe, {.out = folder.path() / "run", .data = folder.path()});
+}
+
+// Temperatures of round 5 are none of draws, which were made after round 4.
+TEST(AveragedRun, SaysInWhichRoundTemperaturesWereFittedWithoutDraws) {
+  const TemporaryFolder folder;
+  Recipe recipe = averaged(kFedAvg);
+  recipe.evaluate.marginal_every = 4;
+  recipe.evaluate.calibrated_every = 5;
+  run_with_checkpoints(recipe, folder);
   const auto notes_of = [&](int round) {
     const fs::path file = folder.path() / fmt::format("run/checkpoint-{}.safetensors", round);
     return evaluate_run(file, folder.path(), {.samples = 8, .average = true}).notes;
@@ -261,12 +265,9 @@ TEST(AveragedRun, SaysInWhichRoundTemperaturesWereFittedWithoutDraws) {
 
 TEST(AveragedRun, SaysOfWhichRoundItsTemperaturesAre) {
   const TemporaryFolder folder;
-  folder.write("wards.csv", ward_table());
   Recipe recipe = averaged(kFedAvg);
   recipe.evaluate.calibrated_every = 2;
-  recipe.checkpoint.every = 1;
-  recipe.checkpoint.keep = 6;
-  run_recipe(recipe, {.out = folder.path() / "run", .data = folder.path()});
+  run_with_checkpoints(recipe, folder);
   const fs::path file = folder.path() / "run/checkpoint-3.safetensors";
   EXPECT_THAT(evaluate_run(file, folder.path(), {.samples = 8, .average = true}).notes,
               testing::Contains(testing::HasSubstr("clients fitted after round 2")));
