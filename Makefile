@@ -90,7 +90,7 @@ crash: setup  ## every call that changes a run's files fails or kills once, 900 
 ranks: setup  ## every recipe over 1 to 7 ranks, ranks killed at 50 instants and in their calls (docs/cluster.md)
 	@cmake --preset mpi
 	@$(BUILT) mpi -j $(JOBS)
-	@python3 -B test/mpi_test.py build-mpi/bin/fedep build-mpi/test/libcrash_at.so build-mpi/test/libwrong_sum.so --all --cycles 50
+	@python3 -B test/mpi_test.py build-mpi/bin/fedep build-mpi/test/libcrash_at.so --all --cycles 50
 
 # In a copy of the working tree, build-mutants/tree.
 mutants: setup  ## plant single faults and name those that no test of their folder notices (MUTANTS='round/*' for some)
